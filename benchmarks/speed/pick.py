@@ -23,7 +23,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
-from mggcn.kernels.hashing import below, fold
+from mggcn.kernels._compiled import below, fold
 from mggcn.kernels.pick import PickTable, pick_by_enumeration
 from mggcn.keys import Key
 from mggcn.runs import resolve

@@ -206,14 +206,11 @@ def node_numbers(nodes: ArrayLike, num_nodes: int | None = None, field: str = "n
 
 def numbers_or_mask(nodes: ArrayLike, field: str) -> NDArray[Any]:
     """Convert to a vector of integers or of booleans; InputError for everything else."""
-    try:
-        vector = np.asarray(nodes.cpu() if hasattr(nodes, "cpu") else nodes)
-        kind = str(vector.dtype) if vector.ndim else type(nodes).__name__
-    except (TypeError, ValueError, RuntimeError):  # a ragged list, or a tensor of a type that NumPy does not have
-        vector, kind = np.empty((), object), type(nodes).__name__
+    vector = as_array(nodes, field)
     if vector.shape == (0,) and vector.dtype != bool:
         return np.empty(0, np.int64)  # NumPy makes an empty list an array of floats
     if vector.dtype.kind not in "iub":
+        kind = str(vector.dtype) if vector.ndim else type(nodes).__name__
         raise InputError(f"{field}: must be node numbers or a boolean mask, not {kind}")
     if vector.ndim != 1:
         raise InputError(f"{field}: must be one-dimensional, not of shape {vector.shape}")

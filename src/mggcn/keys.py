@@ -25,11 +25,6 @@ def fold(value: int, n: int) -> int:
     return z ^ (z >> 31)
 
 
-def below(value: int, bound: int) -> int:
-    """Map a 64-bit hash to 0 … bound - 1."""
-    return (value * bound) >> 64
-
-
 def folds(value: int, count: int) -> NDArray[np.uint64]:
     """``fold(value, n)`` for n = 0 … count - 1."""
     return fold_each(value, np.arange(count))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def address(run_folder: Path, citations: Dataset) -> Iterator[str]:
-    with served(Explorer.of(mggcn.load_run(run_folder), citations)) as url:
+    with served(Explorer(mggcn.load_run(run_folder), citations)) as url:
         yield url
 
 
@@ -127,7 +127,7 @@ def test_contributions_of_features_are_listed(address: str, citations: Dataset, 
 def test_picks_whose_ids_shorten_alike_have_a_bar_each(run_folder: Path, citations: Dataset, watch: Watch) -> None:
     names = [f"0xtowns-{number:04}-harbour" for number in range(citations.num_nodes)]
     alike = replace(citations, node_ids=np.array(names))
-    with served(Explorer.of(mggcn.load_run(run_folder), alike)) as url:
+    with served(Explorer(mggcn.load_run(run_folder), alike)) as url:
         watched = watch(f"{url}/#{names[12]}")
         page = watched.page
         wait_for_charts(page)
@@ -204,7 +204,7 @@ def test_a_page_that_only_grows_higher_is_not_drawn_again(address: str, watch: W
 
 def test_a_method_without_picks(citations: Dataset, watch: Watch) -> None:
     run = mggcn.fit(citations, "mlp", device="cpu", settings={"epochs": 5})
-    with served(Explorer.of(run, citations)) as url:
+    with served(Explorer(run, citations)) as url:
         watched = watch(url)
         expect(watched.page.locator("#without-picks")).to_contain_text("mlp scores a node without picks")
         watched.page.wait_for_selector("#probabilities svg.marks path", state="attached")
@@ -230,7 +230,7 @@ def test_payments_units_and_logits_fit_a_width_of_1280(run_folder: Path, citatio
     )
     run = mggcn.load_run(run_folder)
     steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300))
-    with served(Explorer.of(steep, data)) as url:
+    with served(Explorer(steep, data)) as url:
         watched = watch(f"{url}/#{ids[12]}", width=1280)
         page = watched.page
         wait_for_charts(page)

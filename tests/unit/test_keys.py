@@ -1,6 +1,7 @@
 import numpy as np
 
-from mggcn.keys import MASK, Key, below, fold, folds, numbers_of
+from mggcn.keys import MASK, Key, fold, folds, numbers_of
+from tests.reference import below
 
 
 def test_fold_is_splitmix64() -> None:

@@ -39,11 +39,9 @@ def within(seconds: float, fetch: Callable[[], T]) -> T:
 
 
 def joined(blocks: Iterable[bytes], encoding: str | None = None) -> bytes:
-    """Join the blocks of an answer; raise InputError if it is larger than ``MOST_BYTES``, or packed in an odd way.
+    """Join the blocks of an answer, each of which fits into memory, and unpack it if its ``encoding`` is gzip.
 
-    Args:
-        blocks: as they were sent, each of a size that memory has room for.
-        encoding: gzip, or None for an answer that is not packed.
+    Raise InputError if it is larger than ``MOST_BYTES``, or packed in another way.
     """
     if encoding not in (None, "", "identity", "gzip"):
         raise InputError(f"the answer is packed with {encoding[:40]!r}, which was not asked for")

@@ -29,15 +29,13 @@ _checksums: dict[int, tuple["weakref.ref[NDArray[Any]]", str]] = {}  # by the id
 
 def read_only(array: Array) -> Array:
     """The array if nobody can write to its memory, else a copy that nobody can write to."""
-    return locked(cast("Array", np.array(array)) if _is_writable(array) else array)
+    return locked(cast("Array", np.array(array)) if any(part.flags.writeable for part in _bases(array)) else array)
 
 
 def locked(array: Array) -> Array:
     """Make an array read-only in place, with all arrays that it is a view of; nobody else may use their memory."""
-    part: Any = array
-    while isinstance(part, np.ndarray):
+    for part in _bases(array):
         part.flags.writeable = False
-        part = part.base
     return array if isinstance(array.base, np.ndarray) else array.view()  # the flag of a view cannot be set again
 
 
@@ -103,10 +101,9 @@ class _Writable:
         self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
 
 
-def _is_writable(array: NDArray[Any]) -> bool:
+def _bases(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """An array and the arrays that it is a view of."""
     part: Any = array
     while isinstance(part, np.ndarray):
-        if part.flags.writeable:
-            return True
+        yield part
         part = part.base
-    return False

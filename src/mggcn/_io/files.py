@@ -38,20 +38,8 @@ _DOTTED = re.compile(
 _FIELD = re.compile(r"(.+) - at `\$\.?(.+)`")
 
 
-def check_file_free(path: Path, *, overwrite: bool) -> None:
-    """Raise InputError unless a file may be written at ``path``: no folder, and no file unless ``overwrite``."""
-    check_file_writable(path)
-    if path.exists() and not overwrite:
-        raise InputError(f"{path}: already exists")
-
-
 def check_writable(folder: Path, name: str = "out") -> None:
-    """Raise InputError, before any work is done, if a folder cannot be created or written to.
-
-    Args:
-        folder: to be written to.
-        name: what the error calls it.
-    """
+    """Raise InputError, before any work is done, if a folder cannot be created or written to; it calls it ``name``."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         raise InputError(f"{name}: {existing} is not a folder")
@@ -62,11 +50,13 @@ def check_writable(folder: Path, name: str = "out") -> None:
         raise InputError(f"{name}: {existing} cannot be written ({error.strerror})") from None
 
 
-def check_file_writable(path: Path) -> None:
-    """Raise InputError, before any work is done, if a file cannot be created or replaced at ``path``."""
+def check_file(path: Path, *, overwrite: bool = True) -> None:
+    """Raise InputError, before any work is done, if a file cannot be created or, with ``overwrite``, replaced."""
     if path.is_dir():
         raise InputError(f"{path}: a folder, not a file to write")
     check_writable(path.absolute().parent, str(path))
+    if path.exists() and not overwrite:
+        raise InputError(f"{path}: already exists")
 
 
 def _refuse(target: Path) -> None:
@@ -77,31 +67,21 @@ def _refuse(target: Path) -> None:
 def replacing(target: Path, check: Callable[[Path], None] = _refuse) -> Iterator[Path]:
     """Yield a temporary folder that gets the name ``target`` if the block succeeds and is removed if it fails.
 
-    The name is locked until then, so that no other writer can take it.
-
-    Args:
-        target: of the folder.
-        check: raises InputError if an existing ``target`` may not be replaced, as is the case by default.
+    The name is locked until then, so that no other writer can take it. ``check`` raises InputError if an existing
+    ``target`` may not be replaced, as is the case by default.
     """
     with name_errors(target), locked_name(target), temporary_folder(target) as temporary:
         if target.exists():
             check(target)
         yield temporary
-        _sync(temporary)
+        for path in (*temporary.rglob("*"), temporary):
+            _sync(path)
         if target.exists():
             check(target)
             exchange(temporary, target)
         else:
             temporary.rename(target)
         _sync(target.parent)
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file and flush it to the disk."""
-    with name_errors(path), path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -123,12 +103,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
 
 
 def sealed(text: str, end: str = "\n") -> bytes:
-    """A JSON object with a first field ``checksum``, the sha256 of everything after that field.
-
-    Args:
-        text: the object as JSON.
-        end: what follows the field, a new line or a space.
-    """
+    """A JSON object with a first field ``checksum``, the sha256 of everything after that field and ``end``."""
     rest = text[1:].lstrip().encode()
     return f'{{"checksum": "{hashlib.sha256(rest).hexdigest()}",{end}'.encode() + rest
 

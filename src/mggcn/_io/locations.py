@@ -48,7 +48,7 @@ class Location:
     def of(cls, name: str | Path) -> "Location":
         """A path of this machine, or an address; InputError if no file system has such addresses."""
         if isinstance(name, Path) or not is_address(name):
-            return cls(str(name), str(Path(name).absolute()), fs.LocalFileSystem())
+            return cls(str(Path(name)), str(Path(name).absolute()), fs.LocalFileSystem())
         with name_errors(name):
             system, path_there = open_address(_SAME_AS_S3.sub("s3://", name))
         return cls(name.rstrip("/"), path_there.rstrip("/"), system)

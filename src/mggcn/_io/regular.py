@@ -16,9 +16,7 @@ _NOT_REGULAR = (errno.ELOOP, errno.ENXIO, errno.ENODEV)  # a symbolic link, a so
 def open_handle(path: Path, flags: int) -> int:
     """Open a regular file and return its descriptor; raise OSError if it is anything else.
 
-    Args:
-        path: of the file; a symbolic link is followed if the file is only read.
-        flags: as for :func:`os.open`.
+    The ``flags`` are those of :func:`os.open`. A symbolic link is followed if the file is only read.
     """
     if flags & (os.O_RDWR | os.O_WRONLY):
         flags |= os.O_NOFOLLOW

@@ -192,13 +192,10 @@ def _held(
     wait: bool = False,
     failed: Callable[[], None] = lambda: None,
 ) -> Iterator[Path]:
-    """Create a temporary file, lock it until the end of the block, and remove it; try again if another process has it.
+    """Create a temporary file, lock it until the end of the block, and remove it.
 
-    Args:
-        name: returns its path.
-        create: returns its descriptor.
-        wait: wait for another process instead.
-        failed: is called before the next try.
+    ``name`` returns its path and ``create`` its descriptor. If another process has it, ``wait`` for that, or call
+    ``failed`` and try again.
     """
     while (handle := _lock(temporary := name(), create, wait)) is None:
         failed()

@@ -11,19 +11,7 @@ from typing import Annotated, Any
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from mggcn._io import memory, temporary
-from mggcn.cli import (
-    data,
-    doctor,
-    ethereum,
-    experiment,
-    explore,
-    methods,
-    options,
-    predict,
-    process,
-    train,
-    tune,
-)
+from mggcn.cli import data, doctor, ethereum, experiment, explore, methods, options, predict, process, train, tune
 from mggcn.cli.display import Level, show_control_characters, show_logs, visible
 from mggcn.errors import DataWarning, InputError, InputWarning, RankError
 

@@ -9,19 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
     from mggcn.experiments import Table
@@ -31,7 +24,6 @@ Level = Literal["debug", "info", "warning", "error"]
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 _EPOCHS_PER_LINE = 10
 _SECONDS_PER_LINE = 30.0
-_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 class Display:
@@ -50,7 +42,7 @@ class Display:
         text = TextColumn("{task.fields[text]}", markup=False)
         columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn(), text)
         self._bars = Progress(*columns, clock, speed_estimate_period=600)
-        self._tasks: dict[str, TaskID] = {}
+        self._tasks: dict[str, Any] = {}  # the numbers of the bars
         self._render: Callable[[], RenderableType] | None = None
         console = Console(stderr=True)
         self._live = Live(get_renderable=self._renderable, console=console, transient=transient, refresh_per_second=4)
@@ -122,7 +114,8 @@ class StageDisplay(Display):
             self._written = now
             left = ""
             if total is not None and self._first < done < total:
-                left = f", about {_span((now - self._started) / (done - self._first) * (total - done))} left"
+                seconds = (now - self._started) / (done - self._first) * (total - done)
+                left = f", about {timedelta(seconds=round(seconds))} left"
             of_total = "" if total is None else f" of {total:,}"
             self.line(f"{stage}: {done:,}{of_total}{left}")
 
@@ -131,11 +124,6 @@ class StageDisplay(Display):
         if self._stage:
             self._bars.update(self._tasks[self._stage], text=visible(text))
         self.line(f"{self._stage}: {text}" if self._stage else text)
-
-
-def _span(seconds: float) -> str:
-    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), _UNITS[-1])
-    return f"{seconds / size:.0f} {unit}"
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> str:

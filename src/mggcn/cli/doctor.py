@@ -65,11 +65,9 @@ def _examine(root: Path | None) -> dict[str, Any]:
         caches["triton"] = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache")
     return {
         "version": _version(),
-        "commit": environment.commit(),
-        "python": platform.python_version(),
-        "platform": platform.platform(),
+        **environment.describe(),
         "packages": groups.pop("", {}),
-        "extras": [{"name": name, "packages": packages} for name, packages in groups.items()],
+        "extras": groups,
         "devices": _devices(),
         "threads": {"torch": torch.get_num_threads(), "samplers": threads.available()},
         "data_roots": [_folder(path) | {"datasets": stored(path)} for path in data_roots(root)],
@@ -111,7 +109,11 @@ def _lines(state: dict[str, Any]) -> list[str]:
     commit = f" ({state['commit'][:12]})" if state["commit"] else ""
     lines = [f"mggcn {state['version']}{commit}, Python {state['python']}, {state['platform']}", "", "packages"]
     lines += [f"  {name:20}{version or 'MISSING'}" for name, version in state["packages"].items()]
-    lines += ["", "extras", *(f"  {extra['name']:20}{_extra_text(**extra)}" for extra in state["extras"])]
+    lines += ["", "extras"]
+    for name, packages in state["extras"].items():
+        missing = ", ".join(package for package, version in packages.items() if version is None)
+        found = ", ".join(f"{package} {version}" for package, version in packages.items())
+        lines.append(f"  {name:20}" + (f"missing {missing}: pip install 'mggcn[{name}]'" if missing else found))
     lines += ["", "devices", *(f"  {device}" for device in state["devices"]), "", "threads"]
     lines += [f"  {name:20}{count}" for name, count in state["threads"].items()]
     lines += ["", "data roots, in the order of search"]
@@ -122,12 +124,6 @@ def _lines(state: dict[str, Any]) -> list[str]:
         result = f"FAILED: {check['problem']}" if check["problem"] else "ok"
         lines.append(f"  {check['device']:20}{result}, {check['milliseconds']:,.0f} ms")
     return lines
-
-
-def _extra_text(name: str, packages: dict[str, str | None]) -> str:
-    if missing := [package for package, version in packages.items() if version is None]:
-        return f"missing {', '.join(missing)}: pip install 'mggcn[{name}]'"
-    return ", ".join(f"{package} {version}" for package, version in packages.items())
 
 
 def _version() -> str:

@@ -211,10 +211,9 @@ def crawl(
             internal=internal,
             on_progress=shown.update,
         )
+    by_contracts = f" and {crawled.internal:,} internal transactions" if internal else ""
     lines = [
-        f"{crawled.records:,} transactions"
-        + (f" and {crawled.internal:,} internal transactions" if internal else "")
-        + f" in {out}",
+        f"{crawled.records:,} transactions{by_contracts} in {out}",
         "labelled accounts {:,} of {:,}".format(*crawled.labelled),
         "their neighbours  {:,} of {:,} selected".format(*crawled.neighbours),
         f"calls             {crawled.calls:,}, of which {crawled.retries:,} repeated a failed call",
@@ -257,19 +256,16 @@ def _label_lines(merged: "MergedLabels", out: Path, conflicts: Path) -> list[str
     if merged.conflicts:
         lines.append(f"{len(merged.conflicts):,} addresses of two classes are left out, see {conflicts}")
     if merged.unnamed:
-        lines.append(f"name without Converter or Fake_Phishing, left out: {_most_common(merged.unnamed)}")
+        lines.append(f"names without Converter or Fake_Phishing, left out: {_most_common(merged.unnamed)}")
     if merged.dropped:
-        lines.append(f"labels of no class, left out: {_most_common(merged.dropped)}")
+        lines.append(f"labels of no class, left out, the most frequent: {_most_common(merged.dropped)}")
     if merged.foreign:
         lines.append(f"{len(merged.foreign):,} entries of other chains, left out; the first in {merged.foreign[0]}")
     return lines
 
 
 def _most_common(counts: "Counter[str]") -> str:
-    shown = counts.most_common(_MOST_SHOWN)
-    rest = counts.total() - sum(count for _, count in shown)
-    more = f" and {len(counts) - _MOST_SHOWN:,} more with {rest:,}" if len(counts) > _MOST_SHOWN else ""
-    return ", ".join(f"{label} {count:,}" for label, count in shown) + more
+    return ", ".join(f"{label} {count:,}" for label, count in counts.most_common(_MOST_SHOWN))
 
 
 @app.command

@@ -104,11 +104,11 @@ def report(
             can be made again.
     """
     from mggcn._io import regular
-    from mggcn._io.files import check_file_writable, write_atomically
+    from mggcn._io.files import check_file, write_atomically
     from mggcn.errors import InputError
     from mggcn.experiments import read_records, record_files, render
 
-    check_file_writable(out)
+    check_file(out)
     if regular.real(out) in record_files(runs):
         raise InputError(f"--out: {out} is one of the files that the report is made of")
     sections = read_records(runs)

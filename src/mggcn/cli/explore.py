@@ -23,13 +23,15 @@ def explore(
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         allow_import: Allow the run to import the Python code that it names.
     """
-    from mggcn.explore import HOST, Explorer, build, listen, require_starlette
+    from mggcn.errors import require
+    from mggcn.explore import HOST, Explorer, build, listen
     from mggcn.runs import load_run
 
-    require_starlette()
+    for library in ("altair", "starlette", "uvicorn", "vl_convert"):
+        require(library, "explore")
     with listen(port) as listener:
         trained = load_run(run, allow_import=allow_import, root=root)
-        explorer = Explorer.of(trained, trained.training_data)
+        explorer = Explorer(trained, trained.training_data)
         address = f"http://{HOST}:{listener.getsockname()[1]}/"
         print(f"{run} is shown at {address} until Ctrl-C", flush=True)
         build(explorer).run(sockets=[listener])

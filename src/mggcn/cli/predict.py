@@ -76,15 +76,7 @@ def predict(
 
     from mggcn.cli import predicted
     from mggcn.errors import InputError, InputWarning
-    from mggcn.runs import (
-        Assessment,
-        Ensemble,
-        Requirements,
-        check_format,
-        load_data,
-        load_run,
-        unlike,
-    )
+    from mggcn.runs import Assessment, Ensemble, Requirements, check_format, load_data, load_run, unlike
     from mggcn.training import Ranks
 
     ranks, root, access, device = Ranks.current(), options.root, options.access, options.device or "auto"

@@ -38,11 +38,10 @@ def show(results: list[Result], options: TrainOptions, tuned: "tuple[Trial, Path
     from mggcn.cli.display import aligned_table
     from mggcn.experiments import BEST, class_table, group, ranking_table
 
-    missing = _write_pages(results) if options.report else ""
+    missing, values = _write_pages(results) if options.report else "", _summary(results)
     if missing:
         options.note(f"no {_PAGE}: {missing}")
-    print(_text(results, has_page=options.report and not missing))
-    values = _summary(results)
+    print(_text(results, values, has_page=options.report and not missing))
     if tuned is not None:
         best, folder = tuned
         accuracy = f"val accuracy {best.value or 0.0:.2%}"
@@ -89,37 +88,34 @@ def _best_epoch(record: "RunRecord") -> str:
     return f"best epoch {record.best_epoch} of {record.epochs}" if record.epochs else "no epochs (nothing to train)"
 
 
-def _scaling(records: "Sequence[RunRecord]", mean: dict[str, float]) -> str:
+def _scaling(records: "Sequence[RunRecord]", values: dict[str, Any]) -> str:
     """How the probabilities were scaled, and the calibration error without it."""
     unused = sum(record.temperature == 1 for record in records)
     reason = "it does not lower the loss in cross-validation"
     if unused == len(records):
         return f"temperature not used: {reason}"
-    before = f"{mean['test_ece_uncalibrated']:.2%} before scaling by temperature {mean['temperature']:.2f}"
+    before = f"{values['test_ece_uncalibrated']:.2%} before scaling by temperature {values['temperature']:.2f}"
     return before + (f", not used for {unused} of {len(records)} seeds: {reason}" if unused else "")
 
 
-def _text(results: list[Result], *, has_page: bool) -> str:
-    """The result of the runs, as a few lines."""
+def _text(results: list[Result], values: dict[str, Any], *, has_page: bool) -> str:
+    """The result of the runs, of which ``values`` are the summary, as a few lines."""
     from mggcn.runs import published_results
 
     records = [result.record for result in results]
-    last, count = records[-1], len(records)
-    mean = {name: statistics.fmean(getattr(record, name) for record in records) for name in _AVERAGED}
-    accuracy = f"{mean['test_accuracy']:.2%}"
+    last, count, accuracy = records[-1], len(records), f"{values['test_accuracy']:.2%}"
     if count > 1:
-        accuracy += f" ± {statistics.stdev(record.test_accuracy for record in records):.2%} over {count} seeds"
+        accuracy += f" ± {values['test_accuracy_std']:.2%} over {count} seeds"
     if published := published_results(last.dataset, last.method, last.settings).get("accuracy"):
         accuracy += f"   (paper: {published:.1%})"
     elif published := published_results(last.dataset, last.method).get("accuracy"):
         accuracy += f"   (paper, with its settings: {published:.1%})"
-    epoch_ms = statistics.median(record.epoch_seconds for record in records) * 1000
     seconds = f"{sum(record.total_seconds for record in records):.1f} s"
-    seconds += f", {epoch_ms:.1f} ms per epoch" if last.epochs else ""
+    seconds += f", {values['epoch_seconds'] * 1000:.1f} ms per epoch" if last.epochs else ""
     lines = [
         f"test accuracy   {accuracy}",
-        f"test macro-F1   {mean['test_macro_f1']:.2%}",
-        f"calibration     error {mean['test_ece']:.2%} ({_scaling(records, mean)})",
+        f"test macro-F1   {values['test_macro_f1']:.2%}",
+        f"calibration     error {values['test_ece']:.2%} ({_scaling(records, values)})",
         f"training        {seconds}, {_best_epoch(last)}",
     ]
     if unfinished := ", ".join(str(record.seed) for record in records if not record.is_converged):
@@ -127,7 +123,7 @@ def _text(results: list[Result], *, has_page: bool) -> str:
         lines.append(f"not converged{named}: the best epoch is the last one; raise --epochs")
     folder = f"{results[-1].folder}" + (f" and {count - 1} more" if count > 1 else "")
     lines += [
-        f"peak memory     {max(record.peak_memory_bytes for record in records) / 2**20:,.0f} MiB",
+        f"peak memory     {values['peak_memory_bytes'] / 2**20:,.0f} MiB",
         f"run folder      {folder}" + (f", with {_PAGE}" if has_page else ""),
     ]
     return "\n".join(lines)

@@ -167,9 +167,7 @@ def feature_names(columns: Iterable[Column]) -> tuple[str, ...]:
 class Encoder:
     """Encodes columns as features in two passes over a table: :meth:`add` every chunk, then read their :meth:`rows`.
 
-    Args:
-        names: the columns.
-        categories: columns whose values are categories even if they are numbers, dates, or many.
+    Those in ``categories`` are categories even if they are numbers, dates, or many.
     """
 
     def __init__(self, names: Sequence[str], categories: Iterable[str] = ()) -> None:
@@ -291,13 +289,8 @@ def fill(
 ) -> tuple[tuple[Column, ...], list[str]]:
     """Fill empty cells with the mean over the rows ``train``, over all rows if None or if none of them has a value.
 
-    Args:
-        blocks: returns the rows of the features, some at a time; they are read and then written.
-        columns: what the features are.
-        train: row numbers, in ascending order.
-
-    Returns:
-        The columns with their means, and a note on empty cells if there are any.
+    ``blocks`` returns the rows of the features, some at a time, which are read and then written. Returned are the
+    columns with their means, and a note on empty cells if there are any.
     """
     positions = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
     sums, known = np.zeros((2, len(columns))), np.zeros((2, len(columns)), np.int64)  # of the rows of train, and of all

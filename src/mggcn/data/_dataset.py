@@ -55,7 +55,7 @@ class Dataset:
         edge_attributes: [graph.num_stored] each, aligned with ``graph.indices``; the entry of u in row v describes
             the edge from v to u (in a graph of direction ``in``, from u to v).
         copies: the number of last nodes that are copies of others as of an earlier date, see
-            :mod:`mggcn.ethereum._time_split`; they are trained and validated on, but not scored unless they are named.
+            :mod:`mggcn.ethereum._build`; they are trained and validated on, but not scored unless they are named.
         notes: what was left out or assumed when the data was read, one sentence each.
         mapped: the files of a mapped folder, which must not change.
         access: how the folder was read, and where what is computed from it is kept.

@@ -29,7 +29,8 @@ def nodes_of(dataset: Dataset, ids: Sequence[str]) -> NDArray[np.int64]:
 def find_nodes(dataset: Dataset, ids: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
     """Return the node numbers of the ids that exist, and the ids that do not; addresses match in any case."""
     if dataset.node_ids is None:
-        found = [_node_number(text, dataset.num_nodes) for text in ids]
+        numbers = [int(text) if re.fullmatch("[0-9]{1,19}", text) else dataset.num_nodes for text in ids]
+        found = [number if number < dataset.num_nodes else None for number in numbers]
     else:
         exact, folded = _nodes_by_id(dataset, ids)
         names = ((text, _folded(text)) for text in ids)
@@ -82,10 +83,3 @@ def names_in_draws(dataset: Dataset) -> NDArray[np.int64] | None:
 def _folded(text: str) -> str:
     """An Ethereum address in lower case, because upper case is only a checksum; other text as it is."""
     return text.lower() if _ADDRESS.fullmatch(text) else text
-
-
-def _node_number(text: str, num_nodes: int) -> int | None:
-    digits = text.lstrip("0") or text[-1:]
-    if not text.isascii() or not text.isdigit() or len(digits) > len(str(num_nodes)) or int(digits) >= num_nodes:
-        return None
-    return int(digits)

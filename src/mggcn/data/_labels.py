@@ -1,6 +1,6 @@
 """Labels and parts of nodes, from columns of tables and from arrays: what is no label, and what are no classes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,25 +27,14 @@ class Codes:
 
     Args:
         column: its name.
-        known: texts that cells may have.
-        problem: what is wrong with another cell, given its value and text; empty if nothing is.
+        known: the texts that cells may have; any but several labels if there are none.
     """
 
-    def __init__(self, column: str, known: Sequence[str], problem: Callable[[Any, str], str]) -> None:
-        self.column, self._problem = column, problem
+    def __init__(self, column: str, known: Sequence[str] = ()) -> None:
+        self.column, self._known = column, known
         self.names = ["", *known]
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._codes = [np.empty(0, np.int32)]
-
-    @classmethod
-    def of_labels(cls, column: str) -> "Codes":
-        """A column with the class of each node."""
-        return cls(column, (), _problem_of_label)
-
-    @classmethod
-    def of_parts(cls, column: str) -> "Codes":
-        """A column with the part of the split in which each node is."""
-        return cls(column, PARTS, lambda _, text: f"{text!r} is not one of {', '.join(PARTS)} or empty")
 
     def add(self, chunk: Chunk) -> None:
         """Read the next rows."""
@@ -67,7 +56,13 @@ class Codes:
         texts = [text_of(value) for value in values]
         for value, text, row in zip(values, texts, rows, strict=True):
             if text not in self._numbers:
-                if problem := self._problem(value, text):
+                is_list = isinstance(value, list | tuple | set | frozenset | dict | np.ndarray)
+                problem = ""
+                if self._known:
+                    problem = f"{text!r} is not one of {', '.join(self._known)} or empty"
+                elif is_list or (text.startswith("[") and text.endswith("]") and "," in text):
+                    problem = f"{shown(value)} looks like several labels of one node, which are not supported"
+                if problem:
                     raise InputError(f"{chunk.at(row)}: column {self.column!r}: {problem}")
                 self._numbers[text] = len(self.names)
                 self.names.append(text)
@@ -142,12 +137,6 @@ def is_integer(text: str) -> bool:
     digits = text.removeprefix("-")
     plain = digits.isascii() and digits.isdigit() and len(digits) < 20
     return plain and str(int(text)) == text and abs(int(text)) < 2**63
-
-
-def _problem_of_label(value: Any, text: str) -> str:
-    is_list = isinstance(value, list | tuple | set | frozenset | dict | np.ndarray)
-    is_list = is_list or (text.startswith("[") and text.endswith("]") and "," in text)
-    return f"{shown(value)} looks like several labels of one node, which are not supported" if is_list else ""
 
 
 def _check_classes(names: Sequence[str], num_labelled: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +24,8 @@ from mggcn.graph import Graph
 
 _log = logging.getLogger(__name__)
 
-Loader = Callable[[Path | None, int, bool | None], Dataset]
-ArgumentLoader = Callable[[str, Path | None, int, bool | None], Dataset]
+Loader = Callable[[Any, Path | None, int, bool | None], Dataset]
+"""Takes what follows the name and a colon, None if nothing does; the data root, the seed, and whether to map."""
 
 
 def load(
@@ -67,12 +68,11 @@ def load_with(access: Access, name: str | Path, *, root: Path | None = None, see
 
 def _load(name: str | Path, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
     text = str(name)
-    if not isinstance(name, Path):
-        if text in _NAMED:
-            return _NAMED[text](root, seed, mmap)
-        kind, colon, argument = text.partition(":")
-        if colon and kind in _WITH_ARGUMENT:
-            return _WITH_ARGUMENT[kind][1](argument, root, seed, mmap)
+    kind, colon, argument = text.partition(":")
+    endings, loader = _SOURCES.get(kind, ([], None))
+    is_known = colon + argument in endings or (colon and endings and endings[-1].isupper())
+    if loader is not None and is_known and not isinstance(name, Path):
+        return loader(argument if colon else None, root, seed, mmap)
     path = Path(name)
     if text and path.is_dir():
         return load_folder(path, mmap=mmap)
@@ -83,7 +83,7 @@ def _load(name: str | Path, root: Path | None, seed: int, mmap: bool | None) -> 
     raise unknown("data set", text, names())
 
 
-def load_digits(_root: Path | None, seed: int, _mmap: bool | None) -> Dataset:
+def load_digits(_: str | None, _root: Path | None, seed: int, _mmap: bool | None) -> Dataset:
     """Scikit-learn's 1,797 digits of 64 pixels, joined to their 10 nearest; a stratified 60/20/20 split."""
     from sklearn import datasets
 
@@ -104,37 +104,28 @@ def load_digits(_root: Path | None, seed: int, _mmap: bool | None) -> Dataset:
     )
 
 
-_NAMED: dict[str, Loader] = {
-    **{
-        f"{name}{ending}": partial(_planetoid.load, name, bool(ending))
-        for name in _planetoid.FOLDERS
-        for ending in ("", ":public")
-    },
-    "digits": load_digits,
-    "reddit": partial(_pyg.load, "Reddit"),
-    "reddit-like": partial(_synthetic.load, "reddit-like", "1"),
-    "ethereum-like": partial(_synthetic.load, "ethereum-like", "1"),
-}
-
-_WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
-    "reddit-like": ("SCALE", partial(_synthetic.load, "reddit-like")),
-    "ethereum-like": ("SCALE", partial(_synthetic.load, "ethereum-like")),
-    "pyg": ("NAME", _pyg.load),
-    "ogb": ("NAME", _ogb.load),
+_SOURCES: dict[str, tuple[list[str], Loader]] = {  # what may follow the name; capitals stand for any text
+    **{name: (["", ":public"], partial(_planetoid.load, name)) for name in _planetoid.FOLDERS},
+    "digits": ([""], load_digits),
+    "reddit": ([""], lambda _, root, seed, mmap: _pyg.load("Reddit", root, seed, mmap)),
+    "reddit-like": (["", ":SCALE"], partial(_synthetic.load, "reddit-like")),
+    "ethereum-like": (["", ":SCALE"], partial(_synthetic.load, "ethereum-like")),
+    "pyg": ([":NAME"], _pyg.load),
+    "ogb": ([":NAME"], _ogb.load),
 }
 
 
 def raw_folder(name: str, root: Path | None = None) -> Path | None:
     """The folder of the raw files of a data set that is read from them at every load, as Cora is; None for others."""
     kind, _, public = name.partition(":")
-    if name not in _NAMED or kind not in _planetoid.FOLDERS:
+    if kind not in _planetoid.FOLDERS:
         return None
     return _planetoid.locate(kind, root, allow_linqs=not public)
 
 
 def names() -> list[str]:
     """The known names, and the patterns of those that take an argument."""
-    return [*_NAMED, *(f"{kind}:{argument}" for kind, (argument, _) in _WITH_ARGUMENT.items())]
+    return [f"{name}{ending}" for name, (endings, _) in _SOURCES.items() for ending in endings]
 
 
 def stored(root: Path) -> list[str]:

@@ -57,7 +57,7 @@ CLASSES = {
 }
 
 
-def load(name: str, public: bool, root: Path | None, seed: int, _mmap: bool | None) -> Dataset:
+def load(name: str, public: str | None, root: Path | None, seed: int, _mmap: bool | None) -> Dataset:
     """Load ``cora``, ``citeseer`` or ``pubmed``; ``seed`` is only used if LINQS's Cora replaces Planetoid's.
 
     FastGCN's split trains on all nodes except 500 for validation and 1,000 for test; the ``public`` one on 20 of each
@@ -160,18 +160,11 @@ _BLOCK = 1 << 16
 FOLDERS = {"cora": "planetoid/Cora/raw", "citeseer": "planetoid/CiteSeer/raw", "pubmed": "planetoid/PubMed/raw"}
 LINQS_FOLDER = "linqs/cora"
 
-
-def _read_checksums() -> dict[str, dict[str, str]]:
-    """The sha256 of each file of a folder below the data root."""
-    checksums: dict[str, dict[str, str]] = {}
-    for line in resources.files(__package__).joinpath("planetoid.sha256").read_text(encoding="ascii").splitlines():
-        digest, path = line.split()
-        folder, _, file = path.rpartition("/")
-        checksums.setdefault(folder, {})[file] = digest
-    return checksums
-
-
-CHECKSUMS = _read_checksums()
+CHECKSUMS: dict[str, dict[str, str]] = {}
+"""The sha256 of each file of a folder below the data root."""
+for _line in resources.files(__package__).joinpath("planetoid.sha256").read_text(encoding="ascii").splitlines():
+    _checksum, _path = _line.split()
+    CHECKSUMS.setdefault(str(Path(_path).parent), {})[Path(_path).name] = _checksum
 
 
 def locate(name: str, root: Path | None, *, allow_linqs: bool) -> Path:

@@ -184,17 +184,12 @@ def load(name: str, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
     return replace(dataset, split=split, source=f"{dataset.source}; {note}", checked=True)
 
 
-def dataset_class(name: str) -> Any:
-    """Return PyG's data set class called ``name``."""
-    classes = torch_geometric(f"pyg:{name}").datasets
-    if name not in classes.__all__:
-        raise unknown("PyG data set", name, classes.__all__)
-    return getattr(classes, name)
-
-
 def _build(name: str, root: Path | None, target: Path) -> Dataset:
     class_name, _, part = name.partition("/")
-    pyg_class = dataset_class(class_name)
+    classes = torch_geometric(f"pyg:{name}").datasets
+    if class_name not in classes.__all__:
+        raise unknown("PyG data set", class_name, classes.__all__)
+    pyg_class = getattr(classes, class_name)
     home, title = writable_root(root) / "pyg" / class_name, "reddit" if name == "Reddit" else f"pyg:{name}"
     options: dict[str, Any] = {"name": part} if part else {}
     if "force_reload" in inspect.signature(pyg_class).parameters:

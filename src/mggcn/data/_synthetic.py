@@ -81,10 +81,10 @@ _PLANS = {
 }
 
 
-def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
+def load(name: str, scale: str | None, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
     """Load ``reddit-like`` or ``ethereum-like`` at a scale, generated and stored the first time."""
     try:
-        factor = float(scale)
+        factor = 1.0 if scale is None else float(scale)
     except ValueError:
         raise InputError(f"{name}:{scale}: the scale is not a number") from None
     folder = f"synthetic/{name}-{factor:.12g}-{seed}"
@@ -149,23 +149,15 @@ def _graph(rng: np.random.Generator, community: Nodes, weight: Weights, num_edge
         low[away], high[away] = 0.0, ends[-1]
         second = _draw(ends, low + rng.random(first.size) * (high - low))
         pair = np.minimum(first, second) * num_nodes + np.maximum(first, second)
-        keys = _merge(rng, keys, pair[first != second], num_edges)
+        new = np.setdiff1d(pair[first != second], keys)
+        if keys.size + new.size > num_edges:
+            new = rng.permutation(new)[: num_edges - keys.size]
+        keys = np.sort(np.concatenate([keys, new]))
         first = first[:0]
         if keys.size == num_edges:
             break
     source, target = np.divmod(keys, num_nodes)
     return Graph.from_edges(order[source], order[target], num_nodes)
-
-
-def _merge(rng: np.random.Generator, old: Nodes, drawn: Nodes, most: int) -> Nodes:
-    """Return the sorted union, of at most ``most`` keys: surplus ones of ``drawn`` are left out at random."""
-    new = np.sort(drawn)  # np.unique takes several times as long
-    new = new[np.concatenate([[True], new[1:] != new[:-1]])]
-    if old.size:
-        new = new[old[np.minimum(np.searchsorted(old, new), old.size - 1)] != new]
-    if old.size + new.size > most:
-        new = rng.permutation(new)[: most - old.size]
-    return np.sort(np.concatenate([old, new]))
 
 
 def _draw(ends: Weights, point: Weights) -> Nodes:

@@ -96,13 +96,12 @@ def header(path: Path) -> list[str]:
 def _expand(paths: Paths) -> tuple[Path, ...]:
     files: list[Path] = []
     for path in [paths] if isinstance(paths, str | Path) else paths:
-        is_pattern = glob.has_magic(str(path)) and not Path(path).exists()
-        matches = [Path(path)]
-        if is_pattern:
-            matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - also for absolute ones
-        if not matches:
+        if Path(path).exists() or not glob.has_magic(str(path)):
+            files.append(Path(path))
+        elif matches := sorted(glob.glob(str(path), recursive=True)):  # noqa: PTH207 - also for absolute ones
+            files += map(Path, matches)
+        else:
             raise InputError(f"{path}: no such file")
-        files += matches
     if not files:
         raise InputError("no files")
     for file in files:
@@ -140,16 +139,17 @@ def _open_text(path: Path) -> Iterator[IO[str]]:
 def _csv_header(path: Path) -> tuple[list[str], str]:
     """The column names and the delimiter."""
     delimiter = _DELIMITERS[_kind(path)[0]]
-    for candidate in (delimiter, *(_OTHER_DELIMITERS if delimiter == "," else ())):
+    try:
         with _open_text(path) as file:
-            try:
-                names = next(csv.reader(file, strict=True, delimiter=candidate), [])
-            except (csv.Error, UnicodeDecodeError) as error:
-                raise InputError(f"line 1: {first_line(error)}") from None
-        if not names:
-            raise InputError("empty; a header with column names is needed")
-        if len(names) > 1:
-            return names, candidate
+            line = file.readline()
+        names = next(csv.reader([line], strict=True, delimiter=delimiter), [])
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"line 1: {first_line(error)}") from None
+    if not names:
+        raise InputError("empty; a header with column names is needed")
+    if len(names) == 1 and delimiter == ",":
+        delimiter = next((other for other in _OTHER_DELIMITERS if other in line), delimiter)
+        names = next(csv.reader([line], delimiter=delimiter))
     return names, delimiter
 
 

@@ -20,7 +20,7 @@ from mggcn.data._features import Features
 from mggcn.data._folder import save
 from mggcn.data._from_arrays import MadeFeatures, all_notes, ignored_edge_data, split_and_source, structural
 from mggcn.data._labels import Codes, is_integer, read_labels, read_parts
-from mggcn.data._split import NO_SPLIT, UNLABELLED
+from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED
 from mggcn.data._table_files import Paths, Table
 from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
 from mggcn.graph import Direction, Graph
@@ -136,12 +136,8 @@ def from_tables(
 class TableImport:
     """A pass over two tables; :mod:`mggcn.data._tables_on_disk` replaces the methods that need memory.
 
-    Args:
-        edges: the edge list.
-        nodes: the node table; without it the nodes are the ends of the edges, in the order they appear.
-        columns: which columns to read.
-        ids: says where the ids are, for errors; a column of the node table if empty.
-        on_rows: reports progress.
+    Without a node table the nodes are the ends of the edges, in the order they appear. ``ids`` says where the ids are,
+    for errors, a column of the node table if empty; ``on_rows`` reports progress.
     """
 
     def __init__(
@@ -174,7 +170,7 @@ class TableImport:
         Errors name the file, the line and the column.
         """
         edges, nodes, columns = self.edges, self.nodes, self.columns
-        labels, parts_of_nodes = Codes.of_labels(columns.label), Codes.of_parts(columns.split)
+        labels, parts_of_nodes = Codes(columns.label), Codes(columns.split, PARTS)
         features, kind, optional, encoder = _node_columns(nodes, columns)
         if nodes is not None:
             for chunk in self.chunks("nodes", nodes, [columns.id, *optional, *features]):

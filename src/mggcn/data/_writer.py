@@ -5,21 +5,20 @@
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn._io.arrays import blocks, header
-from mggcn._io.files import is_sealed, read_json, replacing, sealed, sha256, write_durably
+from mggcn._io.files import is_sealed, read_json, replacing, sealed, sha256
 from mggcn._io.temporary import recover
 from mggcn.data._checks import check_name
 from mggcn.data._columns import Column
@@ -28,8 +27,6 @@ from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction, IntArray, balance, index_dtype
 
-FORMAT = "mggcn-dataset"
-VERSION = 2
 META = "meta.json"
 EDGE = "edge_"
 
@@ -45,8 +42,8 @@ class ArrayFile(msgspec.Struct, frozen=True):
 class Meta(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``meta.json``; ``checked`` is the value of :func:`checked_value` when the folder was written."""
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: Literal["mggcn-dataset"] = "mggcn-dataset"
+    version: Literal[2] = 2
     name: str
     num_nodes: int
     num_edges: int
@@ -85,15 +82,9 @@ def read_meta(root: Path) -> Meta:
     recover(root)
     if not path.is_file():
         raise InputError(f"{root}: not a dataset folder ({META} is missing)")
-    fields = read_json(path, dict[str, Any])
-    if fields.get("format") != FORMAT:
-        raise InputError(f"{path}: field format is not {FORMAT!r}")
-    version = fields.get("version", 0)
-    if version != VERSION:
-        raise InputError(f"{path}: version {version} cannot be read, only version {VERSION}")
+    meta = read_json(path, Meta)
     if not is_sealed(path):
         raise InputError(f"{path}: its checksum is missing")
-    meta = read_json(path, Meta)
     with prefix_errors(path):
         check_name(meta.name)
     for name in meta.files:
@@ -141,14 +132,11 @@ class ArrayWriter:
         self.num_rows += rows.shape[0]
 
     def close(self) -> None:
-        """Write the header and flush the file to the disk."""
-        if self._file.closed:
-            return
-        self._file.seek(0)
-        self._file.write(self._header(self.num_rows))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        """Write the header."""
+        if not self._file.closed:
+            self._file.seek(0)
+            self._file.write(self._header(self.num_rows))
+            self._file.close()
 
     def abandon(self) -> None:
         """Close the file as it is."""
@@ -250,7 +238,7 @@ class FolderWriter:
 
 def write_meta(folder: Path, meta: msgspec.Struct) -> None:
     """Write ``meta.json``."""
-    write_durably(folder / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+    (folder / META).write_bytes(sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
 
 
 @contextmanager
@@ -311,7 +299,7 @@ class CsrWriter:
         self._num_nodes, self._direction = num_nodes, direction
         self._indptr = folder.array("indptr", np.int64)
         self._indices = folder.array("indices", index_dtype(num_nodes))
-        self._last = (-1, -1)
+        self._last = -1  # the last entry, row · num_nodes + neighbour
         self._balance = np.uint64(0)
 
     def append(self, rows: IntArray, neighbours: IntArray) -> None:
@@ -324,7 +312,6 @@ class CsrWriter:
         if self._direction == "both":
             with np.errstate(over="ignore"):
                 self._balance += balance(rows, neighbours)
-        self._last = (int(rows[-1]), int(neighbours[-1]))
 
     def close(self) -> None:
         """Write the starts of the remaining rows."""
@@ -348,7 +335,8 @@ class CsrWriter:
         loops = rows[rows == neighbours]
         if loops.size:
             raise InputError(f"graph: self-loop at node {loops[0]}")
-        before = np.concatenate([[self._last[0]], rows[:-1]]), np.concatenate([[self._last[1]], neighbours[:-1]])
-        follows = (rows > before[0]) | ((rows == before[0]) & (neighbours > before[1]))
+        entries = np.concatenate([[self._last], rows.astype(np.int64) * self._num_nodes + neighbours])
+        follows = entries[1:] > entries[:-1]
         if not follows.all():
             raise InputError(f"graph: row {rows[~follows][0]} is not sorted or repeats a neighbour")
+        self._last = int(entries[-1])

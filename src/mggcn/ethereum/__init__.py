@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from mggcn._io.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from mggcn.ethereum._build import Built, build
+    from mggcn.ethereum._build import Built, TimeSplit, build, parse_as_of
     from mggcn.ethereum._columns import parse_columns
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mggcn.ethereum._pipeline import sql_script
     from mggcn.ethereum._simulate import simulate
     from mggcn.ethereum._table_files import BuildInputs
-    from mggcn.ethereum._time_split import TimeSplit, parse_as_of
 
 __all__ = [
     "ETHERSCAN_URL",
@@ -39,7 +38,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "_build": ["Built", "build"],
+        "_build": ["Built", "TimeSplit", "build", "parse_as_of"],
         "_columns": ["parse_columns"],
         "_crawl": ["crawl"],
         "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],
@@ -47,6 +46,5 @@ __getattr__ = lazy_names(
         "_pipeline": ["sql_script"],
         "_simulate": ["simulate"],
         "_table_files": ["BuildInputs"],
-        "_time_split": ["TimeSplit", "parse_as_of"],
     },
 )

@@ -4,7 +4,6 @@ Stages consist of groups of few rows, in one file or in many. Threads convert so
 order of the rows, so that they are appended where they belong, and no list grows with the data.
 """
 
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,11 +20,11 @@ from pyarrow import ArrowException, parquet
 from mggcn._io.locations import Location
 from mggcn._io.mapping import MappedRows
 from mggcn._io.memory import disk, size
-from mggcn._io.stages import stage_files
 from mggcn.data import BACKGROUND, UNLABELLED, CsrWriter, FolderWriter, Split, check_finite, draw_background
 from mggcn.errors import InputError
 from mggcn.ethereum import _features as features
 from mggcn.ethereum._columns import INT, TEXT, WEI
+from mggcn.ethereum._engines import stage_files
 from mggcn.ethereum._table_files import is_parquet
 from mggcn.ethereum._tables import STAGES
 from mggcn.kernels.threads import available
@@ -51,8 +50,7 @@ _ROWS = 1 << 16  # of a group in a table, and of those converted at a time
 _FOLDER_BYTES = 150
 _STAGE_BYTES = {"duckdb": 200, "spark": 400}
 """Of a row; what ``benchmarks/scale.py spark`` measures, rounded up. Spark's include what it shuffles."""
-_SAMPLE = 1 << 20  # bytes of a text file in which rows are counted
-_GZIP = 31  # what zlib calls the format
+_TEXT_ROW_BYTES, _PACKED_ROW_BYTES = 250, 100  # of a row of CSV or JSON, as it is and compressed
 
 
 def assemble(
@@ -75,16 +73,15 @@ def assemble(
     Returns:
         The number of labelled accounts, and that of accounts in the class Background.
     """
-    nodes, numbers = _write_accounts(folder, work, labels)
+    names = sorted(set(labels.values()))
+    nodes = _write_accounts(folder, work, labels, names)
     _write_graph(folder, work)
     num_known = nodes.size
-    present, compact = np.unique(numbers, return_inverse=True)
-    classes = [sorted(set(labels.values()))[number] for number in present]
     y = np.load(folder.path / "y.npy", mmap_mode="r+")
-    y[nodes] = compact
+    present, y[nodes] = np.unique(y[nodes], return_inverse=True)
+    classes = [names[number] for number in present]
     if background and num_known:
-        degrees = np.diff(np.load(folder.path / "indptr.npy", mmap_mode="r"))
-        drawn = draw_background(y, degrees, background, seed)
+        drawn = draw_background(np.load(folder.path / "indptr.npy", mmap_mode="r"), nodes, background, seed)
         y[drawn] = len(classes)
         nodes, classes = np.sort(np.concatenate([nodes, drawn])), [*classes, BACKGROUND]
     y.flush()
@@ -102,35 +99,32 @@ def assemble(
 
 
 def _write_accounts(
-    folder: FolderWriter, work: Location, labels: Mapping[str, str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Write ids, features and the stage ``features`` with the column ``label``; return the labelled accounts.
+    folder: FolderWriter, work: Location, labels: Mapping[str, str], names: Sequence[str]
+) -> NDArray[np.int64]:
+    """Write ids, features, labels and the stage ``features`` as a table; return the numbers of labelled accounts.
 
-    They come as their numbers, and the positions of their classes among all classes in order.
+    A label is written as its position in ``names``.
     """
     files = stage_files(work, "features")
     ids = folder.array("ids", _id_type(files))
     x, y = folder.array("x", np.float32, (len(features.NAMES),)), folder.array("y", np.int64)
-    names = sorted(set(labels.values()))
     texts, known = pyarrow.array(names, pyarrow.string()), pyarrow.array(list(labels), pyarrow.string())
     numbers = pyarrow.array([names.index(name) for name in labels.values()], pyarrow.int64())
-    nodes, classes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    nodes = [np.empty(0, np.int64)]
 
     def convert(batch: Any, first_row: int) -> tuple[Any, ...]:
         rows = features.matrix(batch)
         check_finite(rows, first_row)
         label = numbers.take(pyarrow.compute.index_in(batch["address"], value_set=known))
-        (labelled,) = np.nonzero(label.is_valid().to_numpy(zero_copy_only=False))
         table = [*batch.columns, texts.take(label)]
-        return _fixed(batch["address"], ids.dtype), rows, first_row + labelled, label.drop_null().to_numpy(), table
+        return first_row, _fixed(batch["address"], ids.dtype), rows, label.fill_null(UNLABELLED).to_numpy(), table
 
     def table() -> Iterator[Sequence[Any]]:
-        for addresses, rows, labelled, number, columns in over_rows(files, convert):
+        for first_row, addresses, rows, label, columns in over_rows(files, convert):
             ids.append(addresses)
             x.append(rows)
-            y.append(np.full(len(rows), UNLABELLED, np.int64))
-            nodes.append(labelled)
-            classes.append(number)
+            y.append(label)
+            nodes.append(first_row + np.flatnonzero(label != UNLABELLED))
             yield columns
 
     write_table(folder.path / ACCOUNTS, STAGES["features"] | {"label": TEXT}, table())
@@ -138,7 +132,7 @@ def _write_accounts(
     y.close()
     folder.add_table(ACCOUNTS, folder.path / ACCOUNTS)
     (work / "features").remove()
-    return np.concatenate(nodes), np.concatenate(classes)
+    return np.concatenate(nodes)
 
 
 def _id_type(files: Sequence[Location]) -> np.dtype[Any]:
@@ -162,7 +156,7 @@ def _fixed(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def _write_graph(folder: FolderWriter, work: Location) -> None:
     """Write the graph and its edge attributes from the sorted stage ``links``, and the directed edges as a table."""
-    addresses = _Addresses(np.load(folder.path / "ids.npy", mmap_mode="r"))
+    ids = np.load(folder.path / "ids.npy", mmap_mode="r")
     graph = CsrWriter(folder, folder.num_rows("ids"))
     attributes = {
         name: folder.array(f"edge_{name}", np.float64 if name == "value" else np.int64)
@@ -174,7 +168,7 @@ def _write_graph(folder: FolderWriter, work: Location) -> None:
         values = {name: pairs[f"out_{name}"].to_numpy() for name in ("count", "first", "last")}
         values["value"] = features.quotient(pairs["out_wei"], unit=features.ETHER)
         edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
-        ends = [addresses.text(edges[end].to_numpy()) for end in _ENDS.values()]
+        ends = [_addresses(ids, edges[end].to_numpy()) for end in _ENDS.values()]
         table = [*ends, *(edges[name] for name in _EDGE_TABLE)]
         return pairs["node"].to_numpy(), pairs["other"].to_numpy(), values, table
 
@@ -191,21 +185,15 @@ def _write_graph(folder: FolderWriter, work: Location) -> None:
     (work / "links").remove()
 
 
-class _Addresses:
-    """The mapped addresses of accounts, of which only few pages are kept in memory."""
-
-    def __init__(self, ids: NDArray[Any]) -> None:
-        self._ids, self._rows = ids, MappedRows.of(ids)
-        self._type = pyarrow.binary() if ids.dtype.kind == "S" else pyarrow.string()
-
-    def text(self, nodes: NDArray[np.int64]) -> Any:
-        """The addresses of accounts as a column of text."""
-        parts = []
-        for start in range(0, nodes.size, _GATHERED):
-            parts.append(pyarrow.array(np.asarray(self._ids[nodes[start : start + _GATHERED]]), self._type))
-            if self._rows is not None:
-                self._rows.release()
-        return pyarrow.concat_arrays([pyarrow.array([], self._type), *parts]).cast(pyarrow.string())
+def _addresses(ids: NDArray[Any], nodes: NDArray[np.int64]) -> Any:
+    """The addresses of accounts as a column of text; only few pages of the mapped ``ids`` are kept in memory."""
+    rows, kind = MappedRows.of(ids), pyarrow.binary() if ids.dtype.kind == "S" else pyarrow.string()
+    parts = [pyarrow.array([], kind)]
+    for start in range(0, nodes.size, _GATHERED):
+        parts.append(pyarrow.array(np.asarray(ids[nodes[start : start + _GATHERED]]), kind))
+        if rows is not None:
+            rows.release()
+    return pyarrow.concat_arrays(parts).cast(pyarrow.string())
 
 
 def _split(nodes: NDArray[np.int64], y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:
@@ -235,9 +223,9 @@ def over_rows(
     return in_order(lambda batch: convert(*batch), batches())
 
 
-def in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Call a function for all items on as many threads as there are cores, and yield the results in their order."""
-    threads = available()
+def in_order(function: Callable[[T], R], items: Iterable[T], threads: int = 0) -> Iterator[R]:
+    """Call a function for all items on threads, one for each core if 0, and yield the results in their order."""
+    threads = threads or available()
     with ThreadPoolExecutor(threads) as pool:
         pending: deque[Future[R]] = deque()
         for item in items:
@@ -282,17 +270,11 @@ def require_space(files: Sequence[Location], engine: str, num_folders: int, out:
 
 
 def num_rows(file: Location) -> int:
-    """The number of rows of a Parquet file; about that of a text file, as its beginning suggests."""
+    """The number of rows of a Parquet file; about that of a text file."""
+    if not is_parquet(file):
+        return file.num_bytes() // (_PACKED_ROW_BYTES if file.suffix.lower() == ".gz" else _TEXT_ROW_BYTES)
     with file.open() as opened:
-        if is_parquet(file):
-            try:
-                return int(parquet.read_metadata(opened).num_rows)
-            except (ArrowException, OSError):  # reported when the file is read
-                return 0
-        sample = opened.read(_SAMPLE)
-    try:
-        text = zlib.decompressobj(_GZIP).decompress(sample) if file.suffix.lower() == ".gz" else sample
-    except zlib.error:
-        return 0
-    rows = max(text.count(b"\n"), text.count(b"{"))
-    return rows * file.num_bytes() // max(len(sample), 1)
+        try:
+            return int(parquet.read_metadata(opened).num_rows)
+        except (ArrowException, OSError):  # reported when the file is read
+            return 0

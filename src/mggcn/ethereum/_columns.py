@@ -6,15 +6,17 @@ cannot be read become null. Text that cannot be read is replaced by a valid cons
 fails in any engine. No expression uses floats, because engines round them differently.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import ibis
 
-from mggcn._io.stages import Table
 from mggcn.errors import InputError, unknown
+
+Table: TypeAlias = Any
+"""A table of Ibis."""
 
 ROLES = {
     "from": "the sender",
@@ -62,10 +64,9 @@ Column: TypeAlias = Any
 
 TEXT, INT, FLAG, WEI = "string", "int64", "boolean", "decimal(38,0)"
 
-EMPTY = ("", "null", "none", "nan", "<na>", "0x")
-"""The spellings of a missing value in files, in lower case."""
+EMPTY = ("", "null", "none", "nan", "<na>", "0x")  # the spellings of a missing value in files, in lower case
 
-_ETHER_DECIMALS = 18
+ETHER_DECIMALS = 18
 _MOST_DIGITS = 28  # eighty times all existing ether; the sum of ten billion such values still fits into 38 digits
 _HEX_DIGITS = 24
 _BYTES = "_binary"  # the suffix of cryo's columns of bytes, which it can also write as hexadecimal text
@@ -81,7 +82,6 @@ class Format:
     marks: tuple[str, ...]  # the columns by which it is recognised
     roles: Mapping[str, tuple[str, ...]]  # for each role its possible columns, the preferred first
     refusal: str = ""  # why it cannot be used; empty if it can
-    internal: bool = False  # whether rows can be transfers within a transaction, which share its hash
 
 
 FORMATS = (
@@ -92,10 +92,10 @@ FORMATS = (
     Format("ethereum-etl", ("from_address", "to_address", "value"), _TRANSACTIONS),
     Format("Etherscan internal transactions", (*_ETHERSCAN_MARKS, "traceId"), _ETHERSCAN | {"part": ("traceId",)}),
     Format("Etherscan", _ETHERSCAN_MARKS, _ETHERSCAN | {"gas": ("gasUsed",), "price": ("gasPrice",)}),
-    Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK, internal=True),
+    Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK),
 )
 BY_HAND = "given columns"
-INTERNAL = (BY_HAND, *(form.name for form in FORMATS if form.internal))
+INTERNAL = (BY_HAND, "XBlock")
 """The formats whose rows can be transfers within a transaction, which share its hash."""
 RECEIPTS = {
     "hash": ("transaction_hash", "hash"),
@@ -197,7 +197,9 @@ def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
     kind = column.type()
     _refuse_floats(column)
     if kind.is_string():
-        return _decimal_text(column, column.re_search(f"^0*[0-9]{{1,{digits}}}([.]0*)?$"))
+        readable = column.re_search(f"^0*[0-9]{{1,{digits}}}([.]0*)?$")
+        value = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
+        return readable.ifelse(value, ibis.null(WEI))
     if kind.is_binary():
         return _from_hexadecimal(_HEX(column).lower())
     number = column.cast(WEI)
@@ -214,34 +216,14 @@ def wei(column: Column) -> Column:
     return readable.ifelse(_from_hexadecimal(digits), ibis.null(WEI))
 
 
-def without_exponents(table: Table, names: Iterable[str]) -> Table:
-    """Write out whole numbers such as ``1.25e+18`` and ``0E-9`` in columns of text; other text stays as it is."""
-    for name in names:
-        if table[name].type().is_string():
-            table = _point_moved(table, name, 0)
-            is_whole = table.point_valid & ~table.point_cut
-            table = table.mutate(**{name: is_whole.ifelse(table.point_digits, table[name])})
-    return table
+def point_moved(table: Table, name: str, places: int = 0) -> Table:
+    """Write decimals such as ``1.25e+18``, ``0.25`` and ``7e-09`` in a column, times a power of ten, as whole numbers.
 
-
-def with_wei_of_ether(table: Table, name: str) -> Table:
-    """Add ``ether_wei``, computed from a column of decimals such as ``0.25``, ``3`` or ``7e-09``.
-
-    ``ether_cut`` says whether digits below one wei were cut off. The decimal point is moved in the text; nothing is
-    multiplied or divided.
+    With a power, digits after the point are cut off, and ``point_cut`` says where; else such a text stays as it is, as
+    any that is no decimal. The point is moved in the text; nothing is multiplied or divided. Each step is a select of
+    its own, because one nested expression would repeat its parts.
     """
     _refuse_floats(table[name])
-    table = _point_moved(table, name, _ETHER_DECIMALS)
-    readable = table.point_valid & table.point_digits.re_search(f"^0*[0-9]{{1,{_MOST_DIGITS}}}$")
-    return table.mutate(ether_wei=_decimal_text(table.point_digits, readable), ether_cut=readable & table.point_cut)
-
-
-def _point_moved(table: Table, name: str, places: int) -> Table:
-    """Move the point of decimals in a text; add ``point_digits``, those before it, and ``point_cut`` if some are lost.
-
-    ``point_valid`` says whether the text is a decimal. Each step is a select of its own, because one nested expression
-    would repeat its parts.
-    """
     spelled = table[name] if table[name].type().is_string() else table[name].cast("string")
     valid = spelled.re_search("^([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$").fill_null(False)
     table = table.mutate(point_text=valid.ifelse(spelled, "0").lower(), point_valid=valid)
@@ -255,7 +237,9 @@ def _point_moved(table: Table, name: str, places: int) -> Table:
     table = table.mutate(point_kept=length)
     rest = table.point_all.substr(table.point_kept, table.point_all.length())
     kept = ibis.literal("0") + table.point_all.substr(0, table.point_kept)
-    return table.mutate(point_digits=kept, point_cut=rest.re_search("[1-9]"))
+    table = table.mutate(point_digits=kept, point_cut=table.point_valid & rest.re_search("[1-9]"))
+    is_written = table.point_valid if places else table.point_valid & ~table.point_cut
+    return table.mutate(**{name: is_written.ifelse(table.point_digits, table[name].cast("string"))})
 
 
 def seconds(column: Column) -> Column:
@@ -274,12 +258,6 @@ def seconds(column: Column) -> Column:
 def whole(number: Column) -> Column:
     """Return an int64 on every engine; sums and row numbers are int32 or 128-bit integers on some."""
     return number.cast(WEI).cast("int64")
-
-
-def _decimal_text(column: Column, readable: Column) -> Column:
-    """Return the number in a text if it is readable, else null."""
-    digits = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
-    return readable.ifelse(digits, ibis.null(WEI))
 
 
 def _in_range(number: Column) -> Column:

@@ -1,9 +1,8 @@
 """The paper's crawl: all transactions of labelled accounts, and those of a random part of their neighbours.
 
 The transactions of a labelled account contain its whole 1-hop neighbourhood. Each neighbour has a number between 0 and
-1 that depends only on the seed and its address. Neighbours with a number below ``two_hop`` are fetched too, lowest
-first, which adds their part of the 2-hop neighbourhood. The selection therefore does not depend on the order of
-fetching, and a crawl can be continued later with a larger part.
+1 that depends only on the seed and its address. Those with a number below ``two_hop`` are fetched too, lowest first:
+the selection does not depend on the order of fetching, and a crawl can be continued later with a larger part.
 
 Differs from the paper: it took ten neighbours of each labelled account (according to a comment in its source). A part
 of all neighbours is proportional to the sizes of the neighbourhoods.
@@ -34,8 +33,7 @@ OnProgress = Callable[[str, int, int], None]
 
 TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
 _LINE = "a line of a crawl's journal"
-INTERNAL = "internal"
-"""The folder of the internal transactions, with the same two files, in the folder of a crawl."""
+INTERNAL = "internal"  # the folder of the internal transactions, with the same two files, in the folder of a crawl
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Crawled:
     internal: int = 0  # internal transactions, in a file of their own
 
 
-class _Begun(msgspec.Struct, frozen=True):
+class _Begun(msgspec.Struct, frozen=True, tag="begun"):
     """The first line of a crawl's journal: what cannot change; ``accounts`` is a digest of the labelled accounts."""
 
     seed: int
@@ -59,7 +57,7 @@ class _Begun(msgspec.Struct, frozen=True):
     chain: int
 
 
-class _Page(msgspec.Struct, frozen=True):
+class _Page(msgspec.Struct, frozen=True, tag="page"):
     """A line of the journal for each page: the number of records, and the length of the file after it.
 
     ``next`` is where the account's next page starts, None after its last; ``cut`` says that more was left.
@@ -88,7 +86,8 @@ class Store(AbstractContextManager["Store"]):
         self.count = 0  # the number of records
         self._positions: dict[str, tuple[Cursor, int]] = {}
         self._length = 0
-        self._journal = Log[_Begun | _Page](folder / JOURNAL, _LINE, _parse)
+        entry: Any = _Begun | _Page
+        self._journal = Log[_Begun | _Page](folder / JOURNAL, _LINE, lambda fields: msgspec.convert(fields, entry))
         begun = _Begun(seed, accounts, chain)
         self._check_files(begun)
         with ExitStack() as stack:
@@ -162,10 +161,6 @@ class Store(AbstractContextManager["Store"]):
             if entry.accounts != now.accounts:
                 problem = "begun with other labelled accounts; use the same ones, or choose another folder"
                 raise InputError(f"{self.folder}: {problem}")
-
-
-def _parse(fields: dict[str, Any]) -> _Begun | _Page:
-    return msgspec.convert(fields, _Begun) if "seed" in fields else msgspec.convert(fields, _Page)
 
 
 def crawl(

@@ -21,14 +21,12 @@ from mggcn.errors import InputError, first_line, prefix_errors, require
 
 ETHERSCAN_URL = "https://api.etherscan.io/v2/api"
 KEY_VARIABLE = "ETHERSCAN_API_KEY"
-PAGE = 1_000
-"""The number of records that one call can return."""
+PAGE = 1_000  # the number of records that one call can return
 WINDOW = 10_000
 """The number of records that paging can reach; the records after them are listed from a later start block."""
 
 MAINNET = 1
-Kinds = Literal["txlist", "txlistinternal"]
-"""Transactions, or the internal transactions that contracts made."""
+Kinds = Literal["txlist", "txlistinternal"]  # transactions, or the internal transactions that contracts made
 
 _FIXED_QUERY: dict[str, Any] = {"module": "account", "offset": PAGE, "sort": "asc"}
 _SECONDS = 60.0  # for a whole answer

@@ -8,6 +8,7 @@ becomes categories, and an empty cell is marked. The cells of an account that th
 """
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,41 +33,33 @@ from mggcn.data import (
 from mggcn.errors import InputError
 from mggcn.ethereum._labels import is_address
 
-FORMULAS = {
-    "balance": "sum of I - sum of O - fees of all sent transactions + ether from genesis, in ether; or from balances",
-    "in_degree": "distinct senders of I",
-    "out_degree": "distinct receivers of O",
-    "n_counterparties": "distinct accounts among both",
-    "in_tx": "number of I",
-    "out_tx": "number of O",
-    "in_eth": "sum of I, in ether",
-    "out_eth": "sum of O, in ether",
-    "in_avg": "in_eth / max(in_tx, 1)",
-    "out_avg": "out_eth / max(out_tx, 1)",
-    "max_eth": "largest single value of I and O, in ether",
-    "active_days": "days from the first to the last of I and O",
-    "tx_freq": "(in_tx + out_tx) / (active_days + 1)",
+_measure = partial(Measure, is_log=True)
+_THIRTEEN = {
+    "balance": (
+        "sum of I - sum of O - fees of all sent transactions + ether from genesis, in ether; or from balances",
+        _measure("balance {} ether", "ether"),
+    ),
+    "in_degree": ("distinct senders of I", _measure("received from {} accounts", "accounts", counts="in")),
+    "out_degree": ("distinct receivers of O", _measure("sent to {} accounts", "accounts", counts="out")),
+    "n_counterparties": (
+        "distinct accounts among both",
+        _measure("transactions with {} accounts", "accounts", counts="both"),
+    ),
+    "in_tx": ("number of I", _measure("received {} transactions", "transactions")),
+    "out_tx": ("number of O", _measure("sent {} transactions", "transactions")),
+    "in_eth": ("sum of I, in ether", _measure("received {} ether", "ether")),
+    "out_eth": ("sum of O, in ether", _measure("sent {} ether", "ether")),
+    "in_avg": ("in_eth / max(in_tx, 1)", _measure("received {} ether a transaction", "ether")),
+    "out_avg": ("out_eth / max(out_tx, 1)", _measure("sent {} ether a transaction", "ether")),
+    "max_eth": ("largest single value of I and O, in ether", _measure("largest transfer {} ether", "ether")),
+    "active_days": ("days from the first to the last of I and O", _measure("active for {} days", "days")),
+    "tx_freq": ("(in_tx + out_tx) / (active_days + 1)", _measure("{} transactions a day", "transactions a day")),
 }
+FORMULAS = {name: formula for name, (formula, _) in _THIRTEEN.items()}
 """The formula of each feature; I and O are the transactions into and out of an account that moved value."""
 NAMES = tuple(FORMULAS)
-MEASURES = {
-    "balance": Measure("balance {} ether", "ether", is_log=True),
-    "in_degree": Measure("received from {} accounts", "accounts", is_log=True, counts="in"),
-    "out_degree": Measure("sent to {} accounts", "accounts", is_log=True, counts="out"),
-    "n_counterparties": Measure("transactions with {} accounts", "accounts", is_log=True, counts="both"),
-    "in_tx": Measure("received {} transactions", "transactions", is_log=True),
-    "out_tx": Measure("sent {} transactions", "transactions", is_log=True),
-    "in_eth": Measure("received {} ether", "ether", is_log=True),
-    "out_eth": Measure("sent {} ether", "ether", is_log=True),
-    "in_avg": Measure("received {} ether a transaction", "ether", is_log=True),
-    "out_avg": Measure("sent {} ether a transaction", "ether", is_log=True),
-    "max_eth": Measure("largest transfer {} ether", "ether", is_log=True),
-    "active_days": Measure("active for {} days", "days", is_log=True),
-    "tx_freq": Measure("{} transactions a day", "transactions a day", is_log=True),
-}
-"""What the stored numbers mean, in words."""
-ETHER = 10**18
-"""In wei."""
+MEASURES = {name: measure for name, (_, measure) in _THIRTEEN.items()}  # what the stored numbers mean, in words
+ETHER = 10**18  # in wei
 _DAY = 86_400
 _RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
 """Of a quotient after four roundings to extended floats, with a margin."""

@@ -16,7 +16,6 @@ labels of two classes is left out and reported.
 
 import csv
 import io
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from mggcn._io.files import check_file_free, write_atomically
+import msgspec
+
+from mggcn._io.files import check_file, write_atomically
 from mggcn.errors import InputError, first_line, unknown
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
@@ -45,6 +46,13 @@ class LabelledAddress(NamedTuple):
     label: str  # as spelled in the list
     name: str | None  # the name tag of the address; None if the list has no names
     location: str  # the file and the position in it, for messages
+
+
+class _Entry(msgspec.Struct):
+    """What a list in JSON says of an address."""
+
+    labels: list[str]
+    name: str | None = None
 
 
 def read_list(path: Path, label: str | None = None) -> Iterator[LabelledAddress]:
@@ -136,19 +144,14 @@ def _rows(path: Path, required: Sequence[str]) -> Iterator[tuple[str, dict[str, 
 
 def _from_json(path: Path, label: str | None) -> Iterator[LabelledAddress]:
     try:
-        entries = json.loads(_read(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}: not valid JSON ({first_line(error)})") from None
-    if not isinstance(entries, dict):
-        raise InputError(f"{path}: not a JSON object of addresses")
-    for text, fields in entries.items():
+        entries = msgspec.json.decode(_read(path), type=dict[str, _Entry])
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path}: not a JSON object of addresses and their labels ({first_line(error)})") from None
+    for text, entry in entries.items():
         location = f"{path}: entry {text!r}"
-        labels = fields.get("labels") if isinstance(fields, dict) else None
-        if not isinstance(labels, list) or not all(isinstance(name, str) for name in labels):
-            raise InputError(f"{location}: field 'labels' is not a list of names")
         address = _parse_address(text, location)
-        for name in labels if label is None else [label]:
-            yield LabelledAddress(address, name, str(fields.get("name", "")), location)
+        for name in entry.labels if label is None else [label]:
+            yield LabelledAddress(address, name, entry.name or "", location)
 
 
 def _from_csv(path: Path, label: str | None) -> Iterator[LabelledAddress]:
@@ -185,23 +188,15 @@ def _read(path: Path) -> str:
 
 @dataclass
 class MergedLabels:
-    """The result of merging lists.
+    """The result of merging lists."""
 
-    Args:
-        classes: the class of each address that has exactly one.
-        conflicts: for each address with several classes, these classes with their locations.
-        by_file: for each list, the number of its addresses in each class.
-        dropped: the number of entries of each label that belongs to no class.
-        unnamed: the number of entries of each label that counts, but whose name does not contain what it must.
-        foreign: the locations of entries of other chains.
-    """
-
-    classes: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, str] = field(default_factory=dict)  # the class of each address that has exactly one
+    # for each address with several classes, these classes with their locations
     conflicts: dict[str, dict[str, str]] = field(default_factory=dict)
-    by_file: dict[Path, Counter[str]] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
-    unnamed: Counter[str] = field(default_factory=Counter)
-    foreign: list[str] = field(default_factory=list)
+    by_file: dict[Path, Counter[str]] = field(default_factory=dict)  # how many addresses of a list are in each class
+    dropped: Counter[str] = field(default_factory=Counter)  # entries of each label that belongs to no class
+    unnamed: Counter[str] = field(default_factory=Counter)  # of each label that needs another name of the address
+    foreign: list[str] = field(default_factory=list)  # the locations of entries of other chains
 
     @property
     def counts(self) -> dict[str, int]:
@@ -262,7 +257,7 @@ def write_labels(merged: MergedLabels, out: Path, *, overwrite: bool = False) ->
     for path in (out, conflicts):
         if path.exists() and any(path.samefile(file) for file in merged.by_file):
             raise InputError(f"{path}: one of the lists to merge, it would be replaced")
-        check_file_free(path, overwrite=overwrite)
+        check_file(path, overwrite=overwrite)
     rows = [(address, *pair) for address, classes in merged.conflicts.items() for pair in classes.items()]
     write_csv(conflicts, ("address", "label", "location"), rows)
     if not merged.classes:

@@ -15,10 +15,10 @@ import pyarrow
 import sqlglot
 
 from mggcn._io.locations import Location
-from mggcn._io.stages import Engine, Table, Types, check_types, stage_files, unmerged_selects
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.ethereum import _columns, _tables
-from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, recognise, whole
+from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, Table, recognise, whole
+from mggcn.ethereum._engines import Engine, Types, check_types, stage_files, unmerged_selects
 from mggcn.ethereum._table_files import (
     BuildInputs,
     TableFiles,
@@ -43,8 +43,7 @@ _DAY = 86_400
 _MOST_BLOCKS = 10**9
 _LITTLE, _FEWEST = 10**15, 100  # wei; values above 0
 _ALL_ETHER = 2 * 10**26  # wei, more than exist
-OnStage = Callable[[str], None]
-"""Called with the name of each stage when it starts."""
+OnStage = Callable[[str], None]  # called with the name of each stage when it starts
 
 
 @dataclass(frozen=True)
@@ -240,7 +239,9 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | No
         return None
     files = extra_table(inputs.balances, _columns.BALANCES, ("account", "balance"), work)
     with prefix_errors(inputs.balances):
-        table = _columns.without_exponents(engine.read(files), [files.roles["balance"]])
+        table = engine.read(files)
+        if table[files.roles["balance"]].type().is_string():
+            table = _columns.point_moved(table, files.roles["balance"])
         account, spelled = _columns.text(table[files.roles["account"]]), table[files.roles["balance"]]
         balances = table.select(
             account=account if inputs.any_ids else account.lower(),
@@ -304,22 +305,12 @@ def _table(name: str, types: Types) -> Table:
 
 
 def read_tables(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
-    """Write the sorted stages to ``work``; the tally only counts the transactions between two accounts.
+    """Write the exported stages, sorted, to ``work``; the tally only counts the transactions between two accounts.
 
     The Parquet files of a table have its name, or are in a folder of its name.
     """
     files = expand(inputs.transactions)
     links, features = (_exported(engine, files, name) for name in ("links", "features"))
-    _check_complete(engine, links, features)
-    for name, table in (("links", links), ("features", features)):
-        _stored(engine, work, on_stage, name, table)
-    pairs = links.filter(links.node != links.other)
-    (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
-    return Tally(total["count"], total["count"], {}, {}, ("exported tables",))
-
-
-def _check_complete(engine: Engine, links: Table, features: Table) -> None:
-    """Raise InputError unless the accounts are numbered without a gap and both tables hold the same ones."""
     accounts = features.agg(rows=features.count(), ids=features.id.nunique(), last=features.id.max().fill_null(-1))
     ends = links.agg(ids=links.node.nunique(), last=links.other.max().fill_null(-1))
     counts = [engine.rows(table.select(**{n: whole(table[n]) for n in table.columns}))[0] for table in (accounts, ends)]
@@ -332,6 +323,11 @@ def _check_complete(engine: Engine, links: Table, features: Table) -> None:
             f"{PREFIX}features has {expected:,} accounts, {PREFIX}links has {counts[1]['ids']:,}; "
             "a part of the export is missing or there twice"
         )
+    for name, table in (("links", links), ("features", features)):
+        _stored(engine, work, on_stage, name, table)
+    pairs = links.filter(links.node != links.other)
+    (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
+    return Tally(total["count"], total["count"], {}, {}, ("exported tables",))
 
 
 def _exported(engine: Engine, files: Sequence[Location], stage: str) -> Table:

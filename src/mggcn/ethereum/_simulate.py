@@ -5,13 +5,10 @@ tried and timed; a figure measured on it says something about the simulation onl
 its metadata, which :func:`is_simulated` reads. Not modelled: an account may spend more than it received, as in a crawl
 of a part of the chain; there are no token transfers and no internal transactions.
 
-Accounts are numbered from 0. Users are numbered by the second in which they first appear, and older users are more
-active, so that :meth:`World.users` draws from a heavy-tailed distribution in which nobody acts before being funded.
-Every user has one of eight interests, so that services of one class share customers.
-
-Every behaviour takes the ``World`` and yields ``Transfers``. Classes overlap on purpose: services differ more in size,
-age and typical amount within a class than between classes, the cold wallet of an exchange and the vault of an ICO both
-hold large sums for a long time, and many services did almost nothing. Such accounts differ only in whom they deal with.
+Accounts are numbered from 0; users by the second in which they first appear. Older users are more active, and every
+user has one of eight interests, so that services of one class share customers. Every behaviour takes the ``World`` and
+yields ``Transfers``. Classes overlap on purpose: services differ more in size, age and typical amount within a class
+than between classes, and many did almost nothing. Such accounts differ only in whom they deal with.
 """
 
 import os
@@ -25,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn._io import regular
-from mggcn._io.files import check_file_free
+from mggcn._io.files import check_file
 from mggcn._io.locations import Location
 from mggcn._io.temporary import temporary_file
 from mggcn.errors import InputError, require
@@ -40,8 +37,7 @@ END = 1_593_561_600  # 2020-07-01
 HOUR, DAY = 3_600, 86_400
 GWEI = 10**9  # per ether
 FEE = 420_000  # gwei: 21,000 gas at 20 gwei
-NO_RECEIVER = -1
-"""The receiver of a contract creation."""
+NO_RECEIVER = -1  # the receiver of a contract creation
 
 CLASSES = {"ICO": 172, "Converter": 211, "Exchange": 232, "Mining": 62, "Gambling": 29, "Phish": 110}
 """Labelled accounts at scale 1: 816, as in the paper; five counts are those of Etherscan's labels in July 2020."""
@@ -81,16 +77,6 @@ class Lifetimes:
     first: Ints
     last: Ints
     amount: Floats
-
-    def open_at(self, seconds: Ints, popularity: Floats, rng: np.random.Generator) -> Ints:
-        """Draw a service that is open at each of ``seconds``, by popularity; -1 if a few draws give none."""
-        services = np.full(seconds.size, -1)
-        for _ in range(_CANDIDATES):
-            missing = np.flatnonzero(services < 0)
-            drawn = rng.choice(popularity.size, missing.size, p=popularity)
-            is_open = (self.first[drawn] <= seconds[missing]) & (seconds[missing] < self.last[drawn])
-            services[missing[is_open]] = drawn[is_open]
-        return services
 
 
 @dataclass(frozen=True)
@@ -379,7 +365,12 @@ def ordinary(world: World) -> Iterator[Transfers]:
     """First funding of users, payments between them, contract calls, creations, self-transfers and empty payments."""
     rng = world.rng
     users, births = world.groups["user"], world.births
-    exchange = world.exchanges.open_at(births, world.popularity, rng)
+    exchange = np.full(births.size, -1)  # one that is open at the time, by popularity; -1 if a few draws give none
+    for _ in range(_CANDIDATES):
+        missing = np.flatnonzero(exchange < 0)
+        drawn = rng.choice(world.popularity.size, missing.size, p=world.popularity)
+        is_open = (world.exchanges.first[drawn] <= births[missing]) & (births[missing] < world.exchanges.last[drawn])
+        exchange[missing[is_open]] = drawn[is_open]
     friend = world.users(births - 1 - rng.integers(0, DAY, users.size))
     bought = (exchange >= 0) & (rng.random(users.size) < 0.7)
     giver = np.where(bought, world.payers[exchange], friend)
@@ -448,7 +439,7 @@ def simulate(
     if regular.real(labels) == regular.real(out):
         raise InputError(f"{labels}: transactions and labels cannot be one file")
     for path in (out, labels):
-        check_file_free(path, overwrite=overwrite)
+        check_file(path, overwrite=overwrite)
     if not _LEAST_SCALE <= scale <= _LARGEST_SCALE:
         raise InputError(f"scale: {scale} is not between {_LEAST_SCALE} and {_LARGEST_SCALE:g}")
     key = Key.of(seed).fold("ethereum")

@@ -16,10 +16,9 @@ from typing import TypeAlias
 
 import ibis
 
-from mggcn._io.stages import Table
 from mggcn.errors import InputError
 from mggcn.ethereum import _columns
-from mggcn.ethereum._columns import FLAG, INT, TEXT, WEI, Column, success_roles, whole
+from mggcn.ethereum._columns import FLAG, INT, TEXT, WEI, Column, Table, success_roles, whole
 from mggcn.ethereum._table_files import BuildInputs
 
 DROPPED = {
@@ -48,8 +47,7 @@ CHANGED = {
     "no_receipt": "the receipts do not contain it: the columns of its own file count",
 }
 GENESIS = "genesis"
-FIRST_BLOCK = 1_438_269_973
-"""Of Ethereum, in seconds since 1970."""
+FIRST_BLOCK = 1_438_269_973  # of Ethereum, in seconds since 1970
 
 _FIRST_OF_ANY = 1_231_006_505  # Bitcoin's first block
 ADDRESS = "^0x[0-9a-f]{40}$"
@@ -79,8 +77,7 @@ STAGES: dict[str, dict[str, str]] = {
 """The columns of each stage with their types."""
 ORDERS = {"links": ("node", "other"), "features": ("id",)}
 """In which the build reads these stages: that of a graph's rows, and that of the accounts' numbers."""
-Stage: TypeAlias = Callable[[str, Table], Table]
-"""Stores a table as a stage, and returns what is stored."""
+Stage: TypeAlias = Callable[[str, Table], Table]  # stores a table as a stage, and returns what is stored
 
 _SHARD = 4  # characters: 0x and two digits of an address, which makes 256 shards of similar size
 
@@ -138,12 +135,11 @@ def apply_rules(
 def _read(table: Table, roles: Mapping[str, str]) -> Table:
     """Return the contents of the columns in the types of the first stage."""
     table = table.select(*dict.fromkeys(roles.values()))
-    table = _columns.without_exponents(table, [roles[role] for role in _AMOUNTS if role in roles])
+    for role in _AMOUNTS:
+        if role in roles and table[roles[role]].type().is_string():
+            table = _columns.point_moved(table, roles[role])
     if "eth" in roles:
-        table = _columns.with_wei_of_ether(table, roles["eth"])
-        wei, cut = table["ether_wei"], table["ether_cut"]
-    else:
-        wei, cut = _columns.wei(table[roles["value"]]), ibis.literal(False)
+        table = _columns.point_moved(table, roles["eth"], _columns.ETHER_DECIMALS)
     column = {role: table[name] for role, name in roles.items()}
     ends = {end: _text(column, role) for end, role in _ENDS.items()}
     spelled = {f"spelled_{end}": name for end, name in ends.items()}
@@ -155,7 +151,7 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         part=_text(column, "part"),
         block=_integer(column, "block", 18).cast("int64"),
         time=_columns.seconds(column["time"]),
-        wei=wei,
+        wei=_columns.wei(column["eth" if "eth" in roles else "value"]),
         fee=_fee(column),
         count=_integer(column, "count", 18, default=1).cast("int64"),
         # an empty status, as before the Byzantium fork, is a success
@@ -164,7 +160,7 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         no_receipt=column["receipt"].isnull() if "receipt" in column else ibis.literal(False),
         **ends,
         **spelled,
-        below_one_wei=cut,
+        below_one_wei=table.point_cut if "eth" in roles else ibis.literal(False),
     )
 
 

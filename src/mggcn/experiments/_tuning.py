@@ -209,8 +209,8 @@ class Tuning:
             if not lines:
                 self._log.append({"search": self._search.identity})
             stored = lines[0].get("search") if lines else self._search.identity
-            if differing := difference(self._search.identity, stored if isinstance(stored, dict) else {}, ", now"):
-                raise InputError(f"{self._log.path}: belongs to another search ({differing}); use another folder")
+            if changed := difference(self._search.identity, stored if isinstance(stored, dict) else {}, ", now"):
+                raise InputError(f"{self._log.path}: belongs to another search ({changed}); use another folder")
             self._ledger = Ledger(self._folder / RECORDS)
             self._trials: list[tuple[Trial, Any]] = []
             for number, line in enumerate(lines[1:], 1):

@@ -5,6 +5,6 @@ Names that are not in ``__all__`` are for the other packages.
 
 from mggcn.explore._explorer import Explorer
 from mggcn.explore._picks import picks_part, write_page
-from mggcn.explore._server import HOST, build, listen, require_starlette
+from mggcn.explore._server import HOST, build, listen
 
 __all__ = ["HOST", "Explorer"]

@@ -5,7 +5,7 @@ of a node, or None if it is unknown, and ``total`` also counts what is not liste
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mggcn.data import UNLABELLED, Dataset, plain
 from mggcn.errors import InputError
 from mggcn.experiments import OKABE_ITO, SHAPES
-from mggcn.explore._lookups import PAYMENT, IdIndex, Medians, Payments
+from mggcn.explore._lookups import PAYMENT, IdIndex, Payments, medians_of
 from mggcn.explore._picks import is_neighbour, parents
 from mggcn.runs import Run, Scorer, explain
 
@@ -27,22 +27,16 @@ _MAX_FEATURES, _MAX_NEIGHBOURS, _MAX_PICKED, _MAX_SUGGESTED = 20, 200, 60, 10
 _SATURATED = 0.99  # a probability so near 1 that what adds to it is hardly seen in it
 
 
-@dataclass(frozen=True, eq=False)
 class Explorer:
-    """Answers questions about nodes."""
+    """Answers questions about the nodes of a graph.
 
-    scorer: Scorer
-    ids: IdIndex
+    Args:
+        run: scores them.
+        dataset: the graph.
+    """
 
-    @classmethod
-    def of(cls, run: Run, dataset: Dataset) -> "Explorer":
-        """Prepare a run to answer questions about the nodes of a graph."""
-        return cls(Scorer.of(run, dataset), IdIndex(dataset))
-
-    @property
-    def dataset(self) -> Dataset:
-        """The graph."""
-        return self.scorer.dataset
+    def __init__(self, run: Run, dataset: Dataset) -> None:
+        self.dataset, self.scorer, self.ids = dataset, Scorer.of(run, dataset), IdIndex(dataset)
 
     def about(self) -> Answer:
         """The run, its classes with a colour and a shape for each, and a few nodes to start with."""
@@ -91,8 +85,8 @@ class Explorer:
         own = self.dataset.x[[node]]
         row = (own if isinstance(own, np.ndarray) else own.toarray())[0].astype(np.float32)
         predicted, label = int(self._probabilities(node).argmax()), self._label(node)
-        medians, names = self._medians.medians, self.dataset.feature_names
-        differences = (row - medians[predicted]) / self._medians.deviation
+        (medians, deviation), names = self._medians, self.dataset.feature_names
+        differences = (row - medians[predicted]) / deviation
         order = np.argsort(-np.abs(differences), kind="stable")[:_MAX_FEATURES]
         features: list[Answer] = []
         for column in order[differences[order] != 0].tolist():
@@ -119,7 +113,8 @@ class Explorer:
         """
         try:
             logits = bool(self._probabilities(node).max() > _SATURATED)
-            explained = explain([replace(self.scorer, draws=1)], node, logits=logits)
+            once = replace(self.scorer, inference=replace(self.scorer.inference, draws=1))
+            explained = explain([once], node, logits=logits)
         except InputError as error:
             return {"reason": str(error), "total": self.dataset.num_features, "features": []}
         size = np.maximum(np.abs(explained.target), np.abs(explained.others))
@@ -238,8 +233,8 @@ class Explorer:
         return Payments(self.dataset) if is_paid else None
 
     @cached_property
-    def _medians(self) -> Medians:
-        return Medians.of(self.dataset)
+    def _medians(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return medians_of(self.dataset)
 
     def _probabilities(self, node: int) -> NDArray[np.float64]:
         return np.asarray(self.scorer.probabilities(np.array([node]))[0])

@@ -7,7 +7,7 @@ so are requests that a browser says come from another site, and no answer allows
 
 import socket
 from collections.abc import Callable
-from importlib import import_module, resources
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -39,15 +39,6 @@ _FILES = {
     "/style.css": ("text/css", ("experiments/page.css", "explore/explore.css")),
     "/explore.js": ("text/javascript", ("experiments/shared.js", "explore/graph.js", "explore/explore.js")),
 }
-
-
-def require_starlette() -> None:
-    """Raise an error that says how to install the server if a library is missing."""
-    try:
-        for name in ("altair", "starlette", "uvicorn", "vl_convert"):
-            import_module(name)
-    except ImportError as error:
-        raise InputError(f"explore needs {error.name}: pip install 'mggcn[explore]'") from None
 
 
 def application(explorer: Explorer) -> "Starlette":

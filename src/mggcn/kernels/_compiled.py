@@ -1,4 +1,7 @@
-"""Numba kernels: compiled on their first call and cached on disk; a long compilation is announced on stderr."""
+"""Numba kernels: compiled on their first call and cached on disk; a long compilation is announced on stderr.
+
+Also the hash of :mod:`mggcn.keys` for them, with identical results.
+"""
 
 import logging
 import sys
@@ -12,9 +15,15 @@ from numba import njit
 from numba.core.event import Event, Listener, register
 from numpy.typing import NDArray
 
+from mggcn.keys import GOLDEN, MIX_1, MIX_2
+
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 AnyInts = NDArray[Any]  # int32 or int64
+
+_GOLDEN, _MIX_1, _MIX_2 = np.uint64(GOLDEN), np.uint64(MIX_1), np.uint64(MIX_2)
+_ONE, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -31,6 +40,24 @@ def compiled(function: Kernel, patience: float = 1.0) -> Kernel:
     kernel = njit(nogil=True, cache=True, error_model="numpy")(function)
     _unannounced[kernel] = function.__name__.lstrip("_"), patience
     return kernel  # type: ignore[no-any-return]
+
+
+@njit(inline="always")
+def fold(value, n):
+    """Hash a 64-bit value with the counter n."""
+    z = value + _GOLDEN * (np.uint64(n) + _ONE)
+    z = (z ^ (z >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    return z ^ (z >> _S31)
+
+
+@njit(inline="always")
+def below(value, bound):
+    """Map a 64-bit hash to 0 … bound - 1: the high 64 bits of value × bound."""
+    a0, a1 = value & _LOW, value >> _S32
+    b0, b1 = bound & _LOW, bound >> _S32
+    middle = a1 * b0 + ((a0 * b0) >> _S32)
+    return np.int64(a1 * b1 + (middle >> _S32) + ((a0 * b1 + (middle & _LOW)) >> _S32))
 
 
 class _Announcer(Listener):  # type: ignore[misc]

@@ -18,22 +18,13 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import compiled
-from mggcn.kernels.hashing import fold
+from mggcn.kernels._compiled import compiled, fold
 from mggcn.keys import Key
 
 _WORK_A_CHUNK = 1 << 20
 
 
-def dropout(
-    x: Tensor,
-    nodes: Tensor,
-    share: float,
-    key: Key,
-    *,
-    threads: int | None = None,
-    work_a_chunk: int = _WORK_A_CHUNK,
-) -> Tensor:
+def dropout(x: Tensor, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> Tensor:
     """Set a share of the values to zero and divide the others by 1 - share; differentiable in x.
 
     Args:
@@ -42,12 +33,11 @@ def dropout(
         share: in [0, 1).
         key: of this dropout.
         threads: all cores when None. The result does not depend on it.
-        work_a_chunk: values that a thread computes at a time.
 
     Returns:
         [n, width].
     """
-    out: Tensor = _Dropout.apply(x, nodes, share, key, threads, work_a_chunk)
+    out: Tensor = _Dropout.apply(x, nodes, share, key, threads)
     return out
 
 
@@ -64,46 +54,26 @@ class _Dropout(torch.autograd.Function):
         return _dropped(gradients[0], *ctx.arguments), *[None] * len(ctx.arguments)
 
 
-def _dropped(x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None, work_a_chunk: int) -> Tensor:
+def _dropped(x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None) -> Tensor:
     out = torch.empty(x.shape)
     arrays = (x.detach().contiguous().numpy(), nodes.numpy(), *_numbers(share, key), out.numpy())
-    threading.over_rows(partial(_dense, *arrays), nodes.numel(), x.numel(), chunk=work_a_chunk, threads=threads)
+    threading.over_rows(partial(_dense, *arrays), nodes.numel(), x.numel(), chunk=_WORK_A_CHUNK, threads=threads)
     return out
 
 
-def dropout_sparse(
-    x: csr_array,
-    nodes: Tensor,
-    share: float,
-    key: Key,
-    *,
-    threads: int | None = None,
-    work_a_chunk: int = _WORK_A_CHUNK,
-) -> csr_array:
-    """The rows ``nodes`` of a sparse matrix without a share of their entries, and the others divided by 1 - share.
-
-    Args:
-        x: [num_nodes, width] float32.
-        nodes: [n].
-        share: in [0, 1).
-        key: of this dropout.
-        threads: all cores when None. The result does not depend on it.
-        work_a_chunk: values that a thread computes at a time.
-
-    Returns:
-        [n, width], with the entries that are kept.
-    """
+def dropout_sparse(x: csr_array, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> csr_array:
+    """[n, width] the rows ``nodes`` [n] of a sparse matrix, with the entries that :func:`dropout` keeps."""
     rows, starts = nodes.numpy(), np.zeros(nodes.numel() + 1, np.int64)
     np.cumsum(np.diff(x.indptr)[rows], out=starts[1:])
     work = int(starts[-1])
     kept = (np.empty(work, x.indices.dtype), np.empty(work, x.data.dtype))
     indptr = np.zeros(rows.size + 1, x.indptr.dtype)
     keep = (x.indptr, x.indices, x.data, rows, *_numbers(share, key), starts, *kept, indptr[1:])
-    threading.over_rows(partial(_keep, *keep), rows.size, work, chunk=work_a_chunk, threads=threads)
+    threading.over_rows(partial(_keep, *keep), rows.size, work, chunk=_WORK_A_CHUNK, threads=threads)
     np.cumsum(indptr, out=indptr)
     indices, data = (np.empty(indptr[-1], array.dtype) for array in kept)
     pack = (starts, *kept, indptr, indices, data)
-    threading.over_rows(partial(_pack, *pack), rows.size, work, chunk=work_a_chunk, threads=threads)
+    threading.over_rows(partial(_pack, *pack), rows.size, work, chunk=_WORK_A_CHUNK, threads=threads)
     return csr_array((data, indices, indptr), shape=(rows.size, x.shape[1]))
 
 

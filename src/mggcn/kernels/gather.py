@@ -51,7 +51,12 @@ class _GatherSum(torch.autograd.Function):
         grad_out = gradients[0].contiguous()
         grad_x = grad_weight = None
         if ctx.needs_input_grad[0]:
-            grad_x = _sums_by_sender(block, grad_out, ctx.for_threads)
+            if grad_out.device.type == "cpu" and block.indices.numel() * grad_out.shape[1] < ctx.for_threads:
+                grad_x = grad_out.new_zeros(block.num_src, grad_out.shape[1])  # few edges are not transposed for that
+                arrays = (block.indptr, block.indices, block.factors, grad_out, grad_x)
+                _scatter(*(array.numpy() for array in arrays))
+            else:
+                grad_x = _summed(*block.transposed, grad_out, ctx.for_threads)
         if weight is not None and ctx.needs_input_grad[1]:
             grad_weight = _weight_gradient(block, x, grad_out, ctx.for_threads)
         return grad_x, grad_weight, None, None
@@ -71,15 +76,6 @@ def _summed(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor, for_thr
         return out
     fill = partial(sums, indptr.numpy(), indices.numpy(), factors.numpy(), x.numpy(), out.numpy())
     _over_rows(fill, out.shape[0], indices.numel() * x.shape[1], for_threads)
-    return out
-
-
-def _sums_by_sender(block: Block, grad_out: Tensor, for_threads: int) -> Tensor:
-    """The sums over the transposed edges; few edges on a CPU are not transposed for that."""
-    if grad_out.device.type == "cuda" or block.indices.numel() * grad_out.shape[1] >= for_threads:
-        return _summed(*block.transposed, grad_out, for_threads)
-    out = grad_out.new_zeros(block.num_src, grad_out.shape[1])
-    _scatter(*(part.numpy() for part in (block.indptr, block.indices, block.factors, grad_out, out)))
     return out
 
 
@@ -148,15 +144,10 @@ def _dots(indptr, indices, x, grad_out, out, start, stop):
 
 
 def gather_product(table: Tensor, nodes: Tensor, weight: Tensor) -> Tensor:
-    """Compute ``table[nodes][:, :width] @ weight``; only the weights have a gradient.
+    """[n, channels] ``table[nodes][:, :width] @ weight`` in the table's dtype; only the weights have a gradient.
 
-    Args:
-        table: [num_nodes, stride] float32 or bfloat16, with zeros in the columns from ``width`` on.
-        nodes: [n] rows of the table.
-        weight: [width, channels] float32.
-
-    Returns:
-        [n, channels] in the dtype of the table.
+    The table [num_nodes, stride], in float32 or bfloat16, has zeros in the columns from ``width`` on; ``weight`` is
+    [width, channels] in float32.
     """
     if table.dtype != torch.bfloat16:
         return table.index_select(0, nodes)[:, : weight.shape[0]] @ weight
@@ -180,16 +171,7 @@ class _GatherProduct(torch.autograd.Function):
 
 
 def sparse_product(x: csr_array, nodes: Tensor, weight: Tensor) -> Tensor:
-    """Multiply the rows ``nodes`` of x by ``weight``, on the CPU.
-
-    Args:
-        x: [num_nodes, width] float32.
-        nodes: [n].
-        weight: [width, channels].
-
-    Returns:
-        [n, channels].
-    """
+    """[n, channels] the rows ``nodes`` [n] of x, in float32, times ``weight`` [width, channels], on the CPU."""
     out: Tensor = _SparseProduct.apply(weight, x, nodes)
     return out
 

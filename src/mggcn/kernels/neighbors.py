@@ -15,8 +15,7 @@ from numba import njit
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import AnyInts, Ints, compiled
-from mggcn.kernels.hashing import below, fold
+from mggcn.kernels._compiled import AnyInts, Ints, below, compiled, fold
 from mggcn.keys import Key
 
 
@@ -30,16 +29,10 @@ def draw_neighbours(
     names: Ints | None = None,
     threads: int | None = None,
 ) -> tuple[Ints, AnyInts]:
-    """Draw at most ``fanout`` neighbours of every receiver, uniformly and without replacement, in a random order.
+    """Draw at most ``fanout`` neighbours of every receiver [n], uniformly and without replacement, in a random order.
 
-    Args:
-        graph: whose rows list the neighbours.
-        receivers: [n] nodes.
-        fanout: neighbours per receiver; a receiver with fewer neighbours has all of them.
-        key: of the draw; the neighbours of a receiver do not depend on the other receivers.
-        include_self: list the receiver itself before its neighbours.
-        names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
-        threads: all cores when None; the result does not depend on it.
+    They do not depend on the other receivers nor on the number of threads. ``names`` [num_nodes] identify nodes in the
+    hashes; ``include_self`` lists the receiver itself before its neighbours.
 
     Returns:
         [n + 1] the start of each receiver's senders, and [num_edges] the senders.
@@ -105,11 +98,7 @@ def _draw(indptr, indices, receivers, names, fanout, lead, key, starts, out, sta
 def subset(indptr: AnyInts, names: Ints, most: int, key: Key) -> tuple[Ints, Ints]:
     """Draw ``most`` distinct entries of every row, or all of them if it has no more.
 
-    Args:
-        indptr: [n + 1] the start of each row.
-        names: [n] a number for each row; rows of the same size and name draw the same positions.
-        most: entries drawn per row.
-        key: of the draws.
+    Rows, which start at ``indptr`` [n + 1], draw the same positions if they have the same size and name [n].
 
     Returns:
         [n + 1] the start of each row's draws, and the indices of the entries drawn.

@@ -32,8 +32,7 @@ from mggcn._io import memory
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import compiled
-from mggcn.kernels.hashing import below, fold
+from mggcn.kernels._compiled import below, compiled, fold
 from mggcn.keys import Key
 
 Explore = Literal["both", "breadth", "depth"]

@@ -19,8 +19,7 @@ from numba import njit
 
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import AnyInts, Ints, compiled
-from mggcn.kernels.hashing import below, fold
+from mggcn.kernels._compiled import AnyInts, Ints, below, compiled, fold
 from mggcn.kernels.pick import is_neighbour
 from mggcn.keys import Key
 
@@ -106,14 +105,9 @@ def _walk(indptr, indices, symmetric, starts, back, near, away, key, out, start,
 
 
 def visited(graph: Graph, pool: Ints, walks: int, length: int, key: Key) -> Ints:
-    """The distinct nodes of uniform walks, in ascending order.
+    """The distinct nodes of ``walks`` uniform walks of ``length`` steps along the rows of a graph, in ascending order.
 
-    Args:
-        graph: to walk on; a step goes from a node to one of the nodes in its row.
-        pool: the nodes among which roots are drawn uniformly, with replacement.
-        walks: the number of roots.
-        length: the steps of a walk.
-        key: of the draws.
+    Roots are drawn uniformly from the pool, with replacement.
     """
     paths = np.empty((walks, 1 + length), np.int64)
     fill_walks(graph.indptr, graph.indices, pool, np.uint64(key.value), paths)

@@ -20,9 +20,8 @@ from mggcn.methods.graphsaint import GraphSAINT
 from mggcn.methods.label_propagation import LabelPropagation
 from mggcn.methods.ladies import LADIES
 from mggcn.methods.method import GraphView, Method, known_labels, on_training_nodes, view_of
-from mggcn.methods.mg_fastgcn import MixGrainedFastGCN
 from mggcn.methods.mg_gcn import MixGrained
-from mggcn.methods.mg_graphsage import MixGrainedGraphSAGE
+from mggcn.methods.mg_sampled import MixGrainedFastGCN, MixGrainedGraphSAGE
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.methods.node2vec import Node2Vec as Node2Vec
 from mggcn.methods.published import Preset, Traits

@@ -12,7 +12,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, hstack
 from torch import Tensor
 
@@ -21,9 +20,8 @@ from mggcn.data import ArrayWriter, Features, FolderWriter
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
-from mggcn.methods.graphsage import mean_operator
 from mggcn.methods.method import GraphView
-from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.adjacency import mean_operator, propagated, propagation
 from mggcn.training import DENSE_ABOVE, EVAL_BATCH, AveragedInputs, Inputs, Scaled
 
 FineNorm = Literal["mean", "symmetric", "half"]
@@ -107,7 +105,9 @@ def write_rows(
         raise InputError(f"memory: {problem}, at least {size(per_column)} are needed")
     strips = [*_ranges(width, memory // per_column)]
     for number, columns in enumerate(strips):
-        part = _strip(scaled, columns)
+        part = np.empty((num_nodes, columns.stop - columns.start), np.float32)
+        for block in _blocks(num_nodes, width):
+            part[block] = scaled.rows(block.start, block.stop)[:, columns]
         for hop in range(hops):
             part = np.asarray(neighbour_mean(graph, part, include_self=include_self, threads=threads))
             writer = ArrayWriter(folder.path / f"hop-{hop}-{number}.npy", np.float32, part.shape[1:])
@@ -124,15 +124,6 @@ def write_rows(
         rows.append(np.hstack(joined))
 
 
-def _strip(scaled: Scaled, columns: slice) -> NDArray[np.float32]:
-    """[num_nodes, columns] of the scaled features."""
-    num_nodes, width = scaled.features.shape
-    strip = np.empty((num_nodes, columns.stop - columns.start), np.float32)
-    for block in _blocks(num_nodes, width):
-        strip[block] = scaled.rows(block.start, block.stop)[:, columns]
-    return strip
-
-
 def _blocks(num_nodes: int, width: int) -> Iterator[slice]:
     return _ranges(num_nodes, max(_BLOCK // (4 * max(width, 1)), 1))
 
@@ -147,20 +138,16 @@ def averaged_later(
     """The rows ``[x | Ax | … ]`` in the form that multiplies first, or None if the averages themselves are better.
 
     Dropout of input values is then that of x before it is averaged, so the choice may not depend on the number of
-    processes, nor on whether the data set is mapped. A GPU holds the averages.
-
-    Args:
-        view: the graph and its features.
-        hops: the highest power of A.
-        norm: of A, see :func:`fine`.
-        include_self: whether a mean includes the node itself.
-        members: the input rows of a target.
+    processes, nor on whether the data set is mapped. A GPU holds the averages. ``members`` are the input rows of a
+    target.
     """
     if hops == 0 or view.compute.device.type != "cpu" or isinstance(view.scaled.rows(0, 1), np.ndarray):
         return None
     if isinstance(x := view.x, np.ndarray):
         return None
-    training, a = view.training, _operator(view.graph, norm, include_self)
+    training, a = view.training, mean_operator(view.graph, include_self) if norm == "mean" else propagation(view.graph)
+    if norm == "half":
+        a = csr_array((a + eye_array(view.graph.num_nodes, format="csr")) * np.float32(0.5))
     rows = (EVAL_BATCH if training is None else training.batch_size) * members
     averaged, later = _entries_of_averages(x, a, hops, rows), _entries_of_products(x, a, hops, rows)
     if _MARGIN * later > averaged:
@@ -170,13 +157,6 @@ def averaged_later(
         f"{averaged:,.0f} with their averages"
     )
     return AveragedInputs(x, a, hops, reason)
-
-
-def _operator(graph: Graph, norm: FineNorm, include_self: bool) -> csr_array:
-    if norm == "mean":
-        return mean_operator(graph, include_self)
-    a = propagation(graph)
-    return a if norm == "symmetric" else csr_array((a + eye_array(graph.num_nodes, format="csr")) * np.float32(0.5))
 
 
 def _entries_of_averages(x: csr_array, a: csr_array, hops: int, rows: int) -> float:

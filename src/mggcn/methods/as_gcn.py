@@ -87,12 +87,6 @@ class AdaptiveStack(Layer, accepts_rows=True):
     A linear map of the input features gives every node two numbers, one as a receiver and one as a sender. The
     attention of receiver v to sender u is a(v, u) = ReLU(receiver(v) + sender(u)) + 1, a factor of the adjacency;
     g(u) = ReLU(sender(u)) + 1 is the sampler's estimate of the size of a sender's hidden row.
-
-    Args:
-        settings: of the method.
-        in_channels: width of the input rows.
-        out_channels: number of classes.
-        generator: of the initial weights; torch's global one when None.
     """
 
     def __init__(
@@ -119,26 +113,12 @@ class AdaptiveStack(Layer, accepts_rows=True):
         return rows
 
     def importance(self, x: Rows, block: Block) -> Tensor:
-        """[num_src] the importance of each sender for all receivers: the sum of its factors times g.
-
-        Args:
-            x: [num_src, in_channels] input rows.
-            block: whole neighbourhoods.
-        """
+        """[num_src] the importance of each sender of whole neighbourhoods: the sum of its factors times g."""
         numbers: Tensor = self.sampling(x)
         return _importance(numbers, self._with_attention(block, numbers))
 
     def scored(self, x: Rows, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
-        """Score targets.
-
-        Args:
-            x: [n, in_channels] input rows.
-            blocks: one per layer, the lowest first.
-
-        Returns:
-            [b, out_channels] class scores, before softmax; and the variance of their sums over the top layer's sample,
-            0 for a block that was not drawn.
-        """
+        """[b, out_channels] class scores, and the variance of their sums over the top layer's sample, 0 if none."""
         joined = torch.cat([self.layers[0].weight, self.sampling.weight], dim=1)  # type: ignore[list-item]
         rows, numbers = torch.tensor_split(x.matmul(joined), [joined.shape[1] - 2], dim=1)
         rows, skipped, variance = rows.contiguous(), None, rows.new_zeros(())
@@ -189,13 +169,8 @@ def _variance(rows: Tensor, numbers: Tensor, block: Block, total: Tensor) -> Ten
 
     A receiver's sum is the mean over n draws of z = a(v, u) Â(v, u) h(u) / q(u), so its variance is that of z over n.
     The block holds the probabilities q as numbers; this function restores their gradient. As the draws follow q, its
-    normalising constant changes like the mean, over the draws, of the change of importance.
-
-    Args:
-        rows: [num_src, channels] the senders h.
-        numbers: [num_src, 2] the two numbers of every node.
-        block: the edges with their final weights.
-        total: [num_dst, channels] the sums.
+    normalising constant changes like the mean, over the draws, of the change of importance. ``rows`` [num_src,
+    channels] are the senders h, ``numbers`` [num_src, 2] are of every node, ``total`` [num_dst, channels] are the sums.
     """
     if not isinstance(block, DrawnBlock) or block.weight is None:
         return total.new_zeros(())

@@ -72,7 +72,7 @@ class DeepWalk(Method):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG002
         """A logistic regression on the embedding."""
-        return Readout(self.dim, out_channels, bias=self.bias, generator=generator)
+        return Readout(self, out_channels, generator)
 
     def prepare(self, view: GraphView) -> Views:
         """The embedding of the graph."""
@@ -87,21 +87,12 @@ class DeepWalk(Method):
 
 
 class Readout(MLP):
-    """A logistic regression on an embedding, bound to the graph that was embedded.
-
-    Args:
-        dim: width of the embedding.
-        out_channels: number of classes.
-        bias: add a bias.
-        generator: of the initial weights; torch's global one when None.
-    """
+    """A logistic regression on an embedding, bound to the graph that was embedded."""
 
     checksum: Tensor
 
-    def __init__(
-        self, dim: int, out_channels: int, *, bias: bool = True, generator: torch.Generator | None = None
-    ) -> None:
-        super().__init__([dim, out_channels], bias=bias, generator=generator)
+    def __init__(self, settings: DeepWalk, out_channels: int, generator: torch.Generator | None) -> None:
+        super().__init__([settings.dim, out_channels], bias=settings.bias, generator=generator)
         self.register_buffer("checksum", torch.tensor(-1))
 
     def bind(self, graph: Graph) -> None:

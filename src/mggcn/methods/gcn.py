@@ -16,8 +16,7 @@ from mggcn._io.mapping import is_too_large
 from mggcn.errors import InputError
 from mggcn.methods.method import GraphView, Network
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.sampling.full import WholeGraphSampler
-from mggcn.sampling.neighbor import FullSampler
+from mggcn.sampling.neighbor import FullSampler, WholeGraphSampler
 from mggcn.training import View, Views
 
 _COPIES = 4  # of a hidden layer: before and after its sum, and their gradients

@@ -21,7 +21,7 @@ from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.published import Traits
 from mggcn.nn import GCNConv, Linear, Stack
-from mggcn.sampling.full import RowSampler, WholeGraphSampler
+from mggcn.sampling.neighbor import RowSampler, WholeGraphSampler
 from mggcn.training import (
     Compute,
     Count,

@@ -96,7 +96,8 @@ class MixGrained(Network):
         fixed_key = view.key.fold("once") if self.redraw == "once" else None
         options = (self.picks, self.layers, self.skip_self, self.padding, fixed_key)
         coarse_self = self.conv in WITHOUT_ROOT
-        if self._has_fixed_shapes and view.compute.holds(
+        has_fixed_shapes = self.fine and self.skip and self.conv in ("mean", "gcn", "pool", "gat")
+        if has_fixed_shapes and view.compute.holds(
             4 * (2 * (1 + self.hops) * shape[0] * shape[1] + 4 * graph.num_stored)
         ):
             on_device = table.on(view.compute.device)
@@ -132,8 +133,3 @@ class MixGrained(Network):
         what = {name: value for name, value in (view.source or {}).items() if name != "scaling"}
         arrays = view.cache.arrays({**what, "sums": self.pick_by}, build, 4 * graph.num_stored)
         return PickTable(graph, weights, arrays["sums"], view.names)
-
-    @property
-    def _has_fixed_shapes(self) -> bool:
-        """Whether the GPU sampler supports the blocks and the convolution: only then do shapes stay the same."""
-        return self.fine and self.skip and self.conv in ("mean", "gcn", "pool", "gat")

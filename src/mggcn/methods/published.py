@@ -127,13 +127,7 @@ def settings(dataset: str, method: str, preset: Preset, traits: Traits | None = 
     """The settings of a method on a data set that replace its defaults; those of every method come first.
 
     A method without a recipe of ours has its paper's settings in every preset. A variant of a data set such as
-    ``cora:public`` has the settings of ``cora``.
-
-    Args:
-        dataset: the name of the data set.
-        method: the name of the method.
-        preset: our recipe or the paper's settings.
-        traits: those of the data set; None if they are not known.
+    ``cora:public`` has the settings of ``cora``. ``traits`` is None if they are not known.
     """
     names = {"*", dataset.partition(":")[0]}
     entries = published().settings

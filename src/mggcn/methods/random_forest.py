@@ -19,11 +19,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.data import UNLABELLED, Features
-from mggcn.errors import InputError
+from mggcn.data import UNLABELLED
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.rows import Rows, to_dense
-from mggcn.sampling.full import RowSampler
+from mggcn.sampling.neighbor import RowSampler
 from mggcn.training import Count, NaturalNumber, View, Views, inputs_of
 
 
@@ -49,7 +48,7 @@ class RandomForest(Method):
 
     def prepare(self, view: GraphView) -> Views:
         """The features; the trees are grown at the first call."""
-        if isinstance(view.model, Forest) and not view.model.is_planted:
+        if isinstance(view.model, Forest) and not view.model.roots.numel():
             self._grow(view, view.model)
         inputs = inputs_of([view.x], replace(view.compute, precision="fp32"))  # rounding may cross a threshold
         return Views.same(View(inputs, RowSampler()))
@@ -58,6 +57,9 @@ class RandomForest(Method):
         from sklearn.ensemble import RandomForestClassifier
 
         nodes = np.flatnonzero(view.known_labels != UNLABELLED)
+        x = view.x[nodes]
+        if not isinstance(x, np.ndarray):  # scikit-learn's trees accept 32-bit indices only
+            x = csr_array((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
         grown = RandomForestClassifier(
             self.trees,
             max_depth=self.max_depth or None,
@@ -65,7 +67,7 @@ class RandomForest(Method):
             class_weight="balanced_subsample" if self.balanced else None,
             random_state=view.key.fold("forest").value >> 32,
             n_jobs=view.threads or -1,
-        ).fit(_short_indices(view.x[nodes]), view.known_labels[nodes])
+        ).fit(x, view.known_labels[nodes])
         forest.plant(grown)
 
 
@@ -74,10 +76,6 @@ class Forest(nn.Module):
 
     All trees are in one table of tree nodes. An inner node sends rows whose value of its feature is at most its
     threshold to ``below`` and others to ``above``; a leaf sends every row to itself.
-
-    Args:
-        in_channels: number of features.
-        out_channels: number of classes.
     """
 
     feature: Tensor
@@ -96,11 +94,6 @@ class Forest(nn.Module):
         self.register_buffer("share", torch.empty(0, out_channels, dtype=torch.float64))
         self.register_load_state_dict_pre_hook(_make_room)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_post_hook(_check)  # type: ignore[no-untyped-call]
-
-    @property
-    def is_planted(self) -> bool:
-        """Whether it has trees."""
-        return self.roots.numel() > 0
 
     def plant(self, grown: Any) -> None:
         """Store the trees of scikit-learn's forest; a class without training nodes has the share 0."""
@@ -163,14 +156,3 @@ def _check(forest: Forest, _: object) -> None:
 
 def _all_in(values: Tensor, stop: int) -> bool:
     return bool(((values >= 0) & (values < stop)).all())
-
-
-def _short_indices(x: Features) -> Features:
-    """Features as scikit-learn's trees accept them: CSR with 32-bit indices, or dense."""
-    if isinstance(x, np.ndarray):
-        return x
-    if x.nnz > np.iinfo(np.int32).max:
-        raise InputError(
-            f"random forest: {x.nnz:,} feature values of training nodes are more than scikit-learn accepts"
-        )
-    return csr_array((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)

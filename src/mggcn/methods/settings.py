@@ -88,12 +88,8 @@ def is_import_path(text: object) -> bool:
 def refuse_imports(source: str | Path, names: Mapping[str, object], *, allow_import: bool) -> None:
     """Raise InputError if a file names code to import, which nobody has allowed; every reader of names calls it first.
 
-    A name in a user's own call or command is imported without it, by :func:`import_object`.
-
-    Args:
-        source: the file.
-        names: what it names as a method, and its settings, by field.
-        allow_import: whether the user trusts the file.
+    ``names`` is what the file names as a method, and its settings, by field. A name in a user's own call or command is
+    imported without it, by :func:`import_object`.
     """
     for field, value in names.items():
         if is_import_path(value) and not allow_import:

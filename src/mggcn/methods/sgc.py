@@ -13,7 +13,7 @@ from torch import nn
 
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.stack import MLP
-from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.adjacency import powers
 from mggcn.training import Count, Views
 
 
@@ -37,7 +37,4 @@ class SGC(Method):
 
     def prepare(self, view: GraphView) -> Views:
         """The features, averaged k times over neighbours."""
-        adjacency, x = propagation(view.graph), view.x
-        for _ in range(self.hops):
-            x = propagated(adjacency, x, view.threads)
-        return Views.same(view.rows(x))
+        return Views.same(view.rows(powers(view.graph, view.x, self.hops, view.threads)[-1]))

@@ -22,7 +22,7 @@ from mggcn.block import Block
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.conv import Layer, Linear, dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
-from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.adjacency import powers
 from mggcn.training import Count, NaturalNumber, Share, Views
 
 
@@ -50,21 +50,11 @@ class SIGN(Method):
 
     def prepare(self, view: GraphView) -> Views:
         """The features of every hop."""
-        adjacency, parts = propagation(view.graph), [view.x]
-        for _ in range(self.hops):
-            parts.append(propagated(adjacency, parts[-1], view.threads))
-        return Views.same(view.rows(*parts))
+        return Views.same(view.rows(*powers(view.graph, view.x, self.hops, view.threads)))
 
 
 class HopNetwork(Layer, accepts_rows=True, capturable=True):
-    """One linear map for each hop, and one over all of them.
-
-    Args:
-        settings: of the method.
-        in_channels: width of x; input rows hold one such part for each hop.
-        out_channels: number of classes.
-        generator: of the initial weights; torch's global one when None.
-    """
+    """One linear map for each hop, and one over all of them; input rows hold x, ``in_channels`` wide, for each hop."""
 
     def __init__(
         self, settings: SIGN, in_channels: int, out_channels: int, generator: torch.Generator | None = None

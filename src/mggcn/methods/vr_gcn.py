@@ -63,14 +63,8 @@ class HistoryConv(GCNConv):
 
     With history h̄, rows h, their dropped-out form d, the normalised adjacency Â and its drawn part Â' (n / D times the
     entries drawn, D of n), it estimates Â d by Â h̄ + Â' (h - h̄) + Â'' (d - h), where Â'' scales by √(n / D) instead.
-    That is the paper's CVD estimator, and without dropout its CV estimator. Other blocks are summed exactly.
-
-    Args:
-        in_channels: width of the layer below.
-        out_channels: width of the result.
-        dropout: share of the incoming units dropped in training.
-        bias: added after the sum.
-        generator: of the initial weights; torch's global one when None.
+    That is the paper's CVD estimator, and without dropout its CV estimator. Other blocks are summed exactly. The share
+    ``dropout`` of the incoming units is dropped in training.
     """
 
     history: Tensor

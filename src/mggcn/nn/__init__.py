@@ -1,7 +1,6 @@
 """Models and convolutions over blocks, as ordinary modules."""
 
-from mggcn.nn.conv import GATConv, GCNConv, Layer, Linear, MeanConv, PyGConv, aggregate
-from mggcn.nn.graphsage import LSTMConv, PoolConv
+from mggcn.nn.conv import GATConv, GCNConv, Layer, Linear, LSTMConv, MeanConv, PoolConv, PyGConv, aggregate
 from mggcn.nn.stack import CONVS, MGGCN, MLP, Stack
 
 __all__ = [

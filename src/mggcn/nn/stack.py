@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.nn.conv import GATConv, GCNConv, Layer, Linear, MeanConv, dropout
-from mggcn.nn.graphsage import LSTMConv, PoolConv
+from mggcn.nn.conv import GATConv, GCNConv, Layer, Linear, LSTMConv, MeanConv, PoolConv, dropout
 from mggcn.nn.rows import RepeatedRows, Rows, to_dense
 
 

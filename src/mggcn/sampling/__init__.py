@@ -1,9 +1,8 @@
 """Samplers, which draw batches of blocks for targets."""
 
-from mggcn.sampling.full import RowSampler, WholeGraphSampler
 from mggcn.sampling.layerwise import AdaptiveSampler, FastGCNSampler, LadiesSampler
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
-from mggcn.sampling.neighbor import FullSampler, HistorySampler, NeighborSampler
+from mggcn.sampling.neighbor import FullSampler, HistorySampler, NeighborSampler, RowSampler, WholeGraphSampler
 from mggcn.sampling.subgraphs import ClusterSampler, SaintSampler
 
 __all__ = [

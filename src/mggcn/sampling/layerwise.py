@@ -30,7 +30,7 @@ from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, DrawnBlock, Nodes, node_ids
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key, folds
-from mggcn.sampling.full import AdjacencySampler
+from mggcn.sampling.neighbor import AdjacencySampler
 
 Candidates = Literal["all", "neighbours"]
 Floats = NDArray[np.float64]
@@ -144,15 +144,12 @@ class LadiesSampler(LayerwiseSampler):
     normalise: bool = True
     keep_targets: bool = True
 
-    def draw_layer(self, targets: Nodes, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
+    def draw_layer(self, targets: Nodes, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:
         """Draw among the neighbours of the layer above."""
         senders, importance, total = sender_importance(rows)
         sample = draw_among(senders, importance, self.samples, key)
-        return self._with_targets(sample, targets, senders, importance, total) if self.keep_targets else sample
-
-    def _with_targets(
-        self, sample: LayerSample, targets: Nodes, senders: Nodes, importance: Floats, total: float
-    ) -> LayerSample:
+        if not self.keep_targets:
+            return sample
         added = np.setdiff1d(targets, sample.nodes)
         nodes = np.concatenate([sample.nodes, added])
         times = np.concatenate([sample.times, np.ones_like(added)])

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +28,13 @@ from mggcn.keys import Key, folds
 
 Factors = NDArray[np.float32]
 _METIS_SEED = 1
+
+
+def mask_of(nodes: Nodes, graph: Graph) -> NDArray[np.bool_]:
+    """[num_nodes] whether each node of the graph is among some nodes."""
+    mask = np.zeros(graph.num_nodes, bool)
+    mask[nodes] = True
+    return mask
 
 
 def targets_first(nodes: Nodes, is_target: NDArray[np.bool_]) -> tuple[Nodes, int]:
@@ -76,8 +84,7 @@ class ClusterSampler(CPUSampler):
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """One pass over ``targets``, each exactly once; ``parts_per_batch`` and not the batch size sets the batches."""
-        is_target = np.zeros(self.graph.num_nodes, bool)
-        is_target[node_ids(targets)] = True
+        is_target = mask_of(node_ids(targets), self.graph)
         order = np.argsort(folds(key.value, len(self.clusters)), kind="stable")
         return self._assemble(order, is_target)
 
@@ -132,15 +139,8 @@ def _metis(graph: Graph, linked: Nodes, parts: int) -> Nodes:
     return np.asarray(labels, np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """How many of the sub-graphs drawn beforehand contain each node and each edge.
-
-    Attributes:
-        draws: the number of sub-graphs, N.
-        nodes: [num_nodes] C_v.
-        edges: [num_stored] C_uv of each stored entry.
-    """
+class Counts(NamedTuple):
+    """Of the sub-graphs drawn beforehand: their number, and how many contain each node and each stored edge."""
 
     draws: int
     nodes: NDArray[np.int32]
@@ -181,7 +181,7 @@ class SaintSampler(CPUSampler):
 
     def count(self, pool: Nodes) -> Counts:
         """Draw sub-graphs until each node of the pool is in ``coverage`` of them on average, and count."""
-        in_pool = self._mask(pool)
+        in_pool = mask_of(pool, self.graph)
         nodes, edges = np.zeros(self.graph.num_nodes, np.int32), np.zeros(self.graph.num_stored, np.int32)
         draws, covered = 0, 0
         while covered < self.coverage * pool.size:
@@ -192,13 +192,8 @@ class SaintSampler(CPUSampler):
             draws += 1
         return Counts(draws, nodes, edges)
 
-    def _mask(self, pool: Nodes) -> NDArray[np.bool_]:
-        mask = np.zeros(self.graph.num_nodes, bool)
-        mask[pool] = True
-        return mask
-
     def _assemble(self, pool: Nodes, counts: Counts, key: Key) -> Iterator[Batch]:
-        is_target = self._mask(pool)
+        is_target = mask_of(pool, self.graph)
         per_draw = counts.nodes[pool].sum() / counts.draws
         for number in range(math.ceil(pool.size / per_draw)):
             nodes, num_targets = targets_first(self.draw(pool, key.fold(number)), is_target)

@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from mggcn._io import memory
+
 _PACKAGES = ("mggcn", "torch", "numpy", "numba", "scipy", "scikit-learn")
 
 
@@ -91,12 +93,10 @@ def peak(device: torch.device) -> int:
     """The most bytes since the last reset: of tensors on the GPU, or resident of the process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    try:
-        status = Path("/proc/self/status").read_text()
-        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        scale = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+    resident = memory.field_bytes("/proc/self/status", "VmHWM:")
+    if resident is not None:
+        return resident
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from types import TracebackType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,9 +62,7 @@ class Epochs:
     def __enter__(self) -> "Epochs":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._drawing.close()
 
     def run(self, number: int) -> float:

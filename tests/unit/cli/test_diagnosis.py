@@ -28,8 +28,10 @@ def test_requirements_by_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_missing_packages() -> None:
-    assert doctor._extra_text("x", {"numpy": "2.0", "nowhere": None}) == "missing nowhere: pip install 'mggcn[x]'"
-    assert doctor._extra_text("x", {"numpy": "2.0"}) == "numpy 2.0"
+    state = doctor._examine(None) | {"extras": {"x": {"numpy": "2.0", "nowhere": None}, "y": {"numpy": "2.0"}}}
+    lines = doctor._lines(state)
+    assert "  x                   missing nowhere: pip install 'mggcn[x]'" in lines
+    assert "  y                   numpy 2.0" in lines
 
 
 def test_folders_are_writable_or_not(tmp_path: Path) -> None:
@@ -52,4 +54,4 @@ def test_it_runs_from_a_source_tree_that_is_not_installed(monkeypatch: pytest.Mo
     monkeypatch.setattr(metadata, "distribution", distribution)
     assert doctor.version().startswith("mggcn not installed, run from its source\n")
     state = doctor._examine(None)
-    assert (state["packages"], state["extras"]) == ({}, [])
+    assert (state["packages"], state["extras"]) == ({}, {})

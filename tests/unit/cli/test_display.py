@@ -59,7 +59,7 @@ def test_stages_as_lines_with_the_time_left(capsys: pytest.CaptureFixture[str]) 
         shown.update("pages", done, 1_000)
     assert capsys.readouterr().err.splitlines() == [
         "pages: 0 of 1,000",
-        "pages: 4 of 1,000, about 3 hours left",
+        "pages: 4 of 1,000, about 2:46:00 left",
         "pages: 1,000 of 1,000",
     ]
 

@@ -20,8 +20,8 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_names_hold_every_name_and_pattern():
     assert datasets.names() == [
         *("cora", "cora:public", "citeseer", "citeseer:public", "pubmed", "pubmed:public"),
-        *("digits", "reddit", "reddit-like", "ethereum-like"),
-        *("reddit-like:SCALE", "ethereum-like:SCALE", "pyg:NAME", "ogb:NAME"),
+        *("digits", "reddit", "reddit-like", "reddit-like:SCALE", "ethereum-like", "ethereum-like:SCALE"),
+        *("pyg:NAME", "ogb:NAME"),
     ]
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mggcn.data import _pyg as pyg
 from mggcn.data import load
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features, csr_parts
@@ -16,6 +15,7 @@ from mggcn.graph import Graph
 
 torch = pytest.importorskip("torch")
 Data = torch_geometric("these tests").data.Data
+datasets = torch_geometric("these tests").datasets
 
 
 def _chain(n: int = 12, **fields: object) -> "Data":
@@ -178,15 +178,16 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
             assert root.endswith("pyg/Toy")
             super().__init__([_chain(20)] if name == "one" else [_chain(), _chain()])
 
-    monkeypatch.setattr(pyg, "dataset_class", lambda _: Toy)
+    monkeypatch.setattr(datasets, "Toy", Toy, raising=False)
+    monkeypatch.setattr(datasets, "__all__", ["Toy"])
     data = load("pyg:Toy/one", seed=3)
     assert (data.name, data.num_nodes, data.split.train.size) == ("pyg:Toy/one", 20, 12)
     assert data.source == "torch_geometric.datasets.Toy; 60/20/20 split of seed 3"
     assert (cache / "converted" / "pyg-Toy-one").is_dir()
     assert data.path is None, "the folder has no split"
-    monkeypatch.setattr(pyg, "dataset_class", None)
+    monkeypatch.setattr(datasets, "Toy", None)
     assert not np.array_equal(load("pyg:Toy/one", seed=4).split.train, data.split.train)
-    monkeypatch.setattr(pyg, "dataset_class", lambda _: Toy)
+    monkeypatch.setattr(datasets, "Toy", Toy)
     with pytest.raises(InputError, match="pyg:Toy/two: 2 graphs"):
         load("pyg:Toy/two")
 

@@ -458,8 +458,8 @@ def test_lines_tell_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
         now[0] += 100.0
     assert capsys.readouterr().err.splitlines()[:3] == [
         "accounts: 5 of 10",
-        "accounts: 6 of 10, about 7 minutes left",
-        "accounts: 7 of 10, about 5 minutes left",
+        "accounts: 6 of 10, about 0:06:40 left",
+        "accounts: 7 of 10, about 0:05:00 left",
     ]
 
 

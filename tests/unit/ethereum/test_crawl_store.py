@@ -34,9 +34,12 @@ def test_transactions_that_no_crawl_wrote_are_left_alone(
     [
         (b"my notes", "line 1: not a line of a crawl's journal"),
         (b"my\nnotes", "line 1: not a line of a crawl's journal"),
-        (sealed('{"seed": 1, "accounts": "x", "chain": 1}', " ") + b"\n", "begun with seed 1, not 0"),
-        (b'{"seed": 0, "accounts": "x", "chain": 1}\n', r"line 1: not a line .*its checksum is missing"),
-        (sealed('{"seed": 0}', " ") + b"\n", "line 1: not a line of a crawl's journal"),
+        (sealed('{"type": "begun", "seed": 1, "accounts": "x", "chain": 1}', " ") + b"\n", "begun with seed 1, not 0"),
+        (
+            b'{"type": "begun", "seed": 0, "accounts": "x", "chain": 1}\n',
+            r"line 1: not a line .*its checksum is missing",
+        ),
+        (sealed('{"type": "begun", "seed": 0}', " ") + b"\n", "line 1: not a line of a crawl's journal"),
     ],
 )
 def test_a_journal_that_is_refused_is_left_alone(tmp_path: Path, journal: bytes, message: str) -> None:

@@ -85,9 +85,9 @@ def test_an_address_of_two_classes_is_left_out_and_reported(tmp_path: Path) -> N
         ("mining.csv", f'address,label\n{A},"mining\n{B},mining\n', "line 2: not readable as CSV"),
         ("mining.csv", f"address,label\n{A},{'x' * 200_000}\n", "line 2: not readable as CSV (field larger"),
         ("mining.csv", f"who,label\n{A},mining\n", "line 1: column 'address' is missing (it has 'who', 'label')"),
-        ("all.json", "{", "not valid JSON"),
-        ("all.json", "[]", "not a JSON object of addresses"),
-        ("all.json", json.dumps({A: {"name": "x", "labels": "bancor"}}), f"entry '{A}': field 'labels'"),
+        ("all.json", "{", "not a JSON object of addresses and their labels (Input data was truncated)"),
+        ("all.json", "[]", "and their labels (Expected `object`, got `array`)"),
+        ("all.json", json.dumps({A: {"name": "x", "labels": "bancor"}}), "got `str` - at `$[...].labels`"),
         ("all.json", json.dumps({"0x12": {"labels": []}}), "entry '0x12': '0x12' is not an address"),
     ],
 )

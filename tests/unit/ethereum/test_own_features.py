@@ -12,9 +12,8 @@ from mggcn.data import load_folder
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.ethereum import _features as features
-from mggcn.ethereum._build import build
+from mggcn.ethereum._build import TimeSplit, build
 from mggcn.ethereum._table_files import BuildInputs
-from mggcn.ethereum._time_split import TimeSplit
 from mggcn.runs._explaining import reasons_of
 from mggcn.runs._scoring import Scorer
 from tests.unit.ethereum.test_build import ledger

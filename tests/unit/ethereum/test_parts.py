@@ -40,8 +40,7 @@ def test_rows_of_many_files_come_in_their_order(tmp_path: Path, monkeypatch: pyt
     assert numbers == list(range(100))
 
 
-def test_few_results_wait_and_an_error_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_assembly, "available", lambda: 2)
+def test_few_results_wait_and_an_error_ends_all() -> None:
     started: list[int] = []
     lock = threading.Lock()
 
@@ -52,7 +51,7 @@ def test_few_results_wait_and_an_error_ends_all(monkeypatch: pytest.MonkeyPatch)
             raise ValueError("nine")
         return -number
 
-    results = in_order(call, range(1000))
+    results = in_order(call, range(1000), threads=2)
     assert [next(results), next(results)] == [0, -1]
     assert len(started) <= 4
     with pytest.raises(ValueError, match="nine"):

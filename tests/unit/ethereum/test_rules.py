@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from mggcn._io.locations import Location
-from mggcn._io.stages import check_types
 from mggcn.errors import InputError
 from mggcn.ethereum import _columns
 from mggcn.ethereum import _tables as rules
+from mggcn.ethereum._engines import check_types
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 
@@ -265,8 +265,9 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
         (None, None, False),
     ]
     column = ibis.memtable(pa.table({"eth": pa.array([spelled for spelled, *_ in cases])}))
-    result = duckdb.to_pyarrow(_columns.with_wei_of_ether(column, "eth")).to_pylist()
-    assert [(row["eth"], row["ether_wei"], row["ether_cut"]) for row in result] == cases
+    table = _columns.point_moved(column.mutate(spelled=column.eth), "eth", _columns.ETHER_DECIMALS)
+    result = duckdb.to_pyarrow(table.mutate(wei=_columns.integer(table.eth))).to_pylist()
+    assert [(row["spelled"], row["wei"], row["point_cut"]) for row in result] == cases
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,7 @@ def test_scientific_notation_is_exact(duckdb: Any) -> None:
     whole |= {"1.23456789012345678901234567e26": 123456789012345678901234567, "5": 5, "12.000": 12}
     others = ["1e28", "1.25e1", "1e-1", "e5", "1e", "1e+100", "0x1e5", "-1e5", "", None]
     table = ibis.memtable(pa.table({"value": pa.array([*whole, *others])}))
-    table = _columns.without_exponents(table, ["value"])
+    table = _columns.point_moved(table, "value")
     result = duckdb.to_pyarrow(table.select(wei=_columns.integer(table.value)))
     assert result["wei"].to_pylist() == [*whole.values(), *[None] * len(others)]
 

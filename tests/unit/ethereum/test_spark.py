@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from pyarrow import fs, parquet
 
-from mggcn._io import locations, stages
+from mggcn._io import locations
 from mggcn.cli import main
 from mggcn.data import load_folder
-from mggcn.ethereum import _assembly
+from mggcn.ethereum import _assembly, _engines
 from mggcn.ethereum._simulate import simulate
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, A, B, C, address, transaction, write
@@ -69,8 +69,8 @@ def store(session: Any, bucket: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(locations, "open_address", open_folder)
-    monkeypatch.setattr(stages, "_GROUP_ROWS", 2048)
-    monkeypatch.setattr(stages, "_GROUP_BYTES", 1 << 15)
+    monkeypatch.setattr(_engines, "_GROUP_ROWS", 2048)
+    monkeypatch.setattr(_engines, "_GROUP_BYTES", 1 << 15)
     monkeypatch.setattr(_assembly, "_ROWS", 1000)
     return bucket
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from mggcn._io.locations import Location
-from mggcn._io.stages import open_engine, stage_files
 from mggcn.ethereum import _pipeline as pipeline
+from mggcn.ethereum._engines import open_engine, stage_files
 from mggcn.ethereum._pipeline import Tally
 from mggcn.ethereum._table_files import BuildInputs
 

@@ -18,7 +18,7 @@ from tests.serving import served
 @pytest.fixture
 def explorer(small: Dataset) -> Explorer:
     run = mggcn.fit(small, settings={"epochs": 1, "picks": 4}, device="cpu")
-    return Explorer.of(run, small)
+    return Explorer(run, small)
 
 
 class Blocked(Explorer):
@@ -35,7 +35,7 @@ class Blocked(Explorer):
 @pytest.fixture
 def blocked(explorer: Explorer) -> Iterator[Blocked]:
     Blocked.started, Blocked.released = threading.Semaphore(0), threading.Event()
-    yield Blocked(explorer.scorer, explorer.ids)
+    yield Blocked(explorer.scorer.run, explorer.dataset)
     Blocked.released.set()
 
 

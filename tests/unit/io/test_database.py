@@ -28,11 +28,6 @@ def test_too_little_names_the_minimum() -> None:
         megabytes("499MB")
 
 
-def test_too_much_names_the_maximum() -> None:
-    with pytest.raises(InputError, match="memory: '99999999999TB' is too much; the most is 1000TB"):
-        megabytes("99999999999TB")
-
-
 def test_what_exceeds_the_memory_goes_to_the_disk(tmp_path: Path) -> None:
     database = connect(tmp_path, 40)
     with one_line_errors("sorting"):

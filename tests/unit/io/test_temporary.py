@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mggcn._io import temporary
-from mggcn._io.files import check_file_writable, check_writable, replacing, write_atomically
+from mggcn._io.files import check_file, check_writable, replacing, write_atomically
 from mggcn.errors import InputError
 
 WAITS = """
@@ -134,10 +134,10 @@ def test_outputs_are_tested_before_any_work(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(InputError, match="file is not a folder"):
         check_writable(tmp_path / "file" / "deep")
     with pytest.raises(InputError, match=r"p\.csv: .*file is not a folder"):
-        check_file_writable(tmp_path / "file" / "p.csv")
+        check_file(tmp_path / "file" / "p.csv")
     monkeypatch.setattr(os, "open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
     with pytest.raises(InputError, match=r"p\.csv: .* cannot be written \(Permission denied\)"):
-        check_file_writable(tmp_path / "p.csv")
+        check_file(tmp_path / "p.csv")
 
 
 def test_a_folder_in_which_nothing_can_be_created_is_named() -> None:

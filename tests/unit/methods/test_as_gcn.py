@@ -11,8 +11,8 @@ from mggcn.keys import Key
 from mggcn.methods.as_gcn import ASGCN, AdaptiveStack
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.full import WholeGraphSampler
 from mggcn.sampling.layerwise import AdaptiveSampler
+from mggcn.sampling.neighbor import WholeGraphSampler
 from mggcn.training._compute import Compute
 from mggcn.training._prepared import Penalised
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once

@@ -20,7 +20,7 @@ from mggcn.methods.method import GraphView, Method
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.nn import Layer
 from mggcn.nn.rows import Rows
-from mggcn.sampling.full import RowSampler
+from mggcn.sampling.neighbor import RowSampler
 from mggcn.training._prepared import View, Views
 from mggcn.training._training import Training
 

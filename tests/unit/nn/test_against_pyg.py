@@ -8,12 +8,10 @@ from torch import Tensor, nn
 from mggcn.block import Block
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
-from mggcn.nn.conv import GATConv, GCNConv, MeanConv
-from mggcn.nn.graphsage import PoolConv
+from mggcn.nn.conv import GATConv, GCNConv, MeanConv, PoolConv
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.full import WholeGraphSampler
-from mggcn.sampling.neighbor import FullSampler
+from mggcn.sampling.neighbor import FullSampler, WholeGraphSampler
 from mggcn.training._compute import Compute
 from mggcn.training._scoring import Inference
 

@@ -13,8 +13,7 @@ from torch import distributed as dist
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.sampling.full import RowSampler
-from mggcn.sampling.neighbor import NeighborSampler
+from mggcn.sampling.neighbor import NeighborSampler, RowSampler
 from mggcn.training._ranks import ALONE, Ranks, Shares, name_of_start
 
 

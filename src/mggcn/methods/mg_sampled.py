@@ -1,8 +1,8 @@
-"""MG-FastGCN: the fine first layer of MG-GCN below FastGCN's sampled layers.
+"""MG-FastGCN and MG-GraphSAGE: the fine first layer of MG-GCN below the sampled layers of other methods.
 
 Inputs are ``[x | mean of x over N(v) and v]``, computed once, so that the fine layer keeps each node's own features
-beside its neighbourhood's; blocks are FastGCN's layer samples, one for every layer above. Scores are computed on the
-whole graph.
+beside its neighbourhood's; blocks are one for every layer above: FastGCN's layer samples, with scores on the whole
+graph, or GraphSAGE's neighbours, drawn uniformly with a fixed fan-out.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from mggcn.kernels.aggregate import neighbour_mean
+from mggcn.methods.graphsage import GraphSAGE, fanout_per_layer
 from mggcn.methods.method import GraphView, Network
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
@@ -39,3 +40,17 @@ class MixGrainedFastGCN(Network):
         adjacency = propagation(view.graph)
         sampler = FastGCNSampler(adjacency, self.layers - 1, self.samples, self.candidates)
         return view.sampled(view.inputs(view.x, means), sampler, adjacency, self.layers - 1)
+
+
+@dataclass(frozen=True)
+class MixGrainedGraphSAGE(GraphSAGE):
+    """MG-GraphSAGE: MG-GCN's fine first layer below GraphSAGE's sampled neighbours."""
+
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """A linear layer on the fine inputs, then GraphSAGE's mean aggregators."""
+        return self._stack(2 * in_channels, out_channels, generator, linear_first=True, normalise=self.normalise)
+
+    def prepare(self, view: GraphView) -> Views:
+        """The first layer's means, and drawn neighbours for the layers above."""
+        means = neighbour_mean(view.graph, view.x, include_self=True, threads=view.threads)
+        return self._views(view, view.inputs(view.x, means), fanout_per_layer(self.fanouts, self.layers - 1))

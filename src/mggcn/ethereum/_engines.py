@@ -9,7 +9,8 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import ibis
 from pyarrow import parquet
@@ -17,8 +18,9 @@ from pyarrow import parquet
 from mggcn._io.database import connect, megabytes, one_line_errors
 from mggcn._io.locations import Location
 from mggcn.errors import InputError, first_line, require
+from mggcn.ethereum._columns import Table
+from mggcn.ethereum._table_files import TableFiles
 
-Table: TypeAlias = Any
 Types: TypeAlias = Mapping[str, str]
 """The type of each column."""
 
@@ -33,33 +35,11 @@ _ON_THIS_MACHINE = {"spark.sql.shuffle.partitions": "16"}
 """Defaults of a session without a cluster; on a cluster their number depends on its size and on the data."""
 
 
-class TableFiles(Protocol):
-    """Files with the same columns of the same types."""
-
-    @property
-    def files(self) -> Sequence[Location]:
-        """The files to read."""
-
-    @property
-    def format(self) -> Literal["parquet", "csv", "json"]:
-        """How to read them."""
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The names of the columns."""
-
-    @property
-    def label(self) -> str:
-        """The files in a message."""
-
-
 class DuckDB:
     """DuckDB in this process, with a memory limit in megabytes; what does not fit is written to the work folder."""
 
     def __init__(self, work: Location, memory: int) -> None:
-        if work.local is None:
-            raise InputError(f"{work}: DuckDB writes stages on this machine only")
-        self._work = work.local
+        self._work = Path(work.path)
         self._connection = ibis.duckdb.from_connection(connect(self._work, memory))
 
     def read(self, files: TableFiles) -> Table:

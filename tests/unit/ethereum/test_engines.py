@@ -1,6 +1,6 @@
 import pytest
 
-from mggcn._io.stages import session_options
+from mggcn.ethereum._engines import session_options
 
 
 @pytest.mark.parametrize("master", [{}, {"spark.master": "local[2]"}])
