@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from mggcn.experiments._definition import Experiment, Variant
 from mggcn.experiments._execution import recall
 from mggcn.experiments._tables import markdown
 from mggcn.keys import Key
-from mggcn.runs import DataIdentity, Plan
+from mggcn.runs import DataIdentity, Plan, continued
 from mggcn.training import Fit, Prepared, Scaler, Training, View, nodes_per_batch
 from mggcn.training._checkpoints import lock
 from mggcn.training._compute import Compute
@@ -211,11 +212,14 @@ class Interrupt:
             raise KeyboardInterrupt
 
 
-def test_a_long_run_continues_where_it_was_interrupted(small: Dataset, tmp_path: Path) -> None:
+def test_a_long_run_continues_where_it_was_interrupted(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     [job] = jobs_of(small, "gcn", seeds=1, epochs=6, dropout=0.5)
     [whole], _ = execute(small, [job], Ledger(tmp_path / "whole" / "records.jsonl"))
     assert whole.record is not None
     ledger, first, second = Ledger(tmp_path / "records.jsonl"), Interrupt(4), Interrupt()
+    monkeypatch.setattr(execution, "continued", partial(continued, every=0))
     with pytest.raises(KeyboardInterrupt):
         list(execution.execute(small, [job], ledger, lambda _: first))
     assert [path.name for path in tmp_path.glob("unfinished-*")] == [f"unfinished-{job.plan.digest[:16]}"]
