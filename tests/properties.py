@@ -1,11 +1,18 @@
-"""Properties of samplers, blocks and convolutions, as assertions that several tests share."""
+"""Properties of samplers, blocks, convolutions and runs that several tests share."""
+
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from mggcn.block import Batch, Block
+from mggcn.data import Dataset
 from mggcn.graph import Graph
+from mggcn.nn.conv import GCNConv, LSTMConv, MeanConv, PoolConv
+from mggcn.nn.stack import Stack
+from mggcn.runs import Run
 
 
 def assert_picks_are_valid(graph: Graph, picks: NDArray[np.integer], count: int) -> None:
@@ -65,3 +72,20 @@ def shuffle_edges(block: Block, generator: torch.Generator) -> Block:
     )
     weight = None if block.weight is None else block.weight[order]
     return Block(block.num_src, block.indptr, block.indices[order], block.root, weight)
+
+
+def last_layer(model: nn.Module) -> tuple[Tensor, Tensor | float]:
+    """The weights that multiply the hidden representations, and what is added."""
+    layer = model.convs[-1] if isinstance(model, Stack) else getattr(model, "last", None) or model.layers[-1]
+    if isinstance(layer, PoolConv | LSTMConv):
+        aggregated = layer.pooled if isinstance(layer, PoolConv) else layer.states
+        return torch.cat([layer.root.weight, aggregated.weight]), layer.root.bias
+    linear = layer.linear if isinstance(layer, MeanConv | GCNConv) else layer
+    bias = layer.bias if isinstance(layer, GCNConv) else linear.bias
+    return linear.weight, 0.0 if bias is None else bias
+
+
+def at_baseline(run: Run, data: Dataset) -> Dataset:
+    """The data with the features of the baseline: the training nodes' means, or zeros."""
+    mean = np.zeros(data.num_features, np.float32) if run.scaler.mean is None else run.scaler.mean
+    return replace(data, x=np.tile(mean, (data.num_nodes, 1)))

@@ -21,8 +21,8 @@ from mggcn.methods import mg_gcn
 from mggcn.runs import resolve
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
 from mggcn.training import Epochs
-from mggcn.training import _capture as capture
 from mggcn.training import _epochs as step
+from mggcn.training._capture import Captured
 from mggcn.training._compute import Compute
 from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch
@@ -86,7 +86,7 @@ def test_a_replayed_step_is_the_step_itself(
     small: Dataset, layers: int, options: dict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one_by_one = fit(small, layers=layers, precision="fp32", **options)  # with too few batches for more
-    monkeypatch.setattr(capture, "_STEPS", 2)
+    monkeypatch.setattr(step, "Captured", partial(Captured, most=2))
     in_pairs = fit(small, layers=layers, precision="fp32", **options)
     monkeypatch.setattr(step, "Captured", Eager)
     eager = fit(small, layers=layers, precision="fp32", **options)
@@ -190,7 +190,7 @@ def test_a_resumed_run_ends_as_if_it_had_not_been_interrupted(
     small: Dataset, options: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mg_gcn, "DeviceMixGrainedSampler", partial(DeviceMixGrainedSampler, merge_from=1))
-    monkeypatch.setattr(capture, "_STEPS", 2)
+    monkeypatch.setattr(step, "Captured", partial(Captured, most=2))
     whole = fit(small, **options)
     settings = {"epochs": 12, "batch_size": 4, **options}
     with pytest.raises(KeyboardInterrupt):

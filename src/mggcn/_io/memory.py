@@ -16,7 +16,7 @@ _LOADING = ("failed to map segment", "cannot allocate memory")
 
 def available() -> int | None:
     """The bytes that this process can still allocate; None where the system does not report it."""
-    free = _kib("/proc/meminfo", "MemAvailable:")
+    free = field_bytes("/proc/meminfo", "MemAvailable:")
     limits = [limit for limit in (free, _below_ulimit(), _below_cgroup()) if limit is not None]
     return max(0, min(limits)) if limits else None
 
@@ -83,7 +83,7 @@ def shortage(error: BaseException) -> str:
 def _below_ulimit() -> int | None:
     """What ``ulimit -v`` leaves of the address space."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    used = _kib("/proc/self/status", "VmSize:")
+    used = field_bytes("/proc/self/status", "VmSize:")
     return None if limit == resource.RLIM_INFINITY or used is None else limit - used
 
 
@@ -97,7 +97,8 @@ def _below_cgroup() -> int | None:
         return None
 
 
-def _kib(path: str, field: str) -> int | None:
+def field_bytes(path: str, field: str) -> int | None:
+    """The bytes of a field that a file of Linux gives in KiB; None elsewhere."""
     try:
         lines = Path(path).read_text().splitlines()
     except OSError:

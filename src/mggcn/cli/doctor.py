@@ -65,9 +65,7 @@ def _examine(root: Path | None) -> dict[str, Any]:
         caches["triton"] = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache")
     return {
         "version": _version(),
-        "commit": environment.commit(),
-        "python": platform.python_version(),
-        "platform": platform.platform(),
+        **environment.describe(),
         "packages": groups.pop("", {}),
         "extras": groups,
         "devices": _devices(),

@@ -211,10 +211,9 @@ def crawl(
             internal=internal,
             on_progress=shown.update,
         )
+    by_contracts = f" and {crawled.internal:,} internal transactions" if internal else ""
     lines = [
-        f"{crawled.records:,} transactions"
-        + (f" and {crawled.internal:,} internal transactions" if internal else "")
-        + f" in {out}",
+        f"{crawled.records:,} transactions{by_contracts} in {out}",
         "labelled accounts {:,} of {:,}".format(*crawled.labelled),
         "their neighbours  {:,} of {:,} selected".format(*crawled.neighbours),
         f"calls             {crawled.calls:,}, of which {crawled.retries:,} repeated a failed call",

@@ -11,7 +11,7 @@ function fitted(chart, values, width) {
 function draw() {
   for (const [name, chart] of Object.entries(page.charts)) {
     const width = document.getElementById(name).clientWidth, values = page.data[chart.data.name];
-    const title = lines(chart.title, width - 40);
+    const title = lines(chart.title, width - 60);
     const spec = { ...fitted(chart, values, width), title, datasets: { [chart.data.name]: values } };
     const actions = { export: true, source: false, compiled: false, editor: false };
     embed(name, spec, { mode: "vega-lite", actions }).catch((error) => {

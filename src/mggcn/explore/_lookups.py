@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.data import UNLABELLED, Dataset, Features
+from mggcn.data import UNLABELLED, Dataset, Features, find_nodes
 from mggcn.errors import InputError
 
 _MAX_NODES = 10_000  # per class; of more training nodes an evenly spaced selection is used
@@ -27,7 +27,7 @@ class IdIndex:
     def search(self, text: str, limit: int) -> list[int]:
         """The numbers of the first nodes, at most ``limit``, whose ids begin with ``text``; of a number, its node."""
         if self._dataset.node_ids is None:
-            return self._number(text)
+            return [int(node) for node in find_nodes(self._dataset, [text])[0]]
         nodes: list[int] = np.flatnonzero(np.char.startswith(self._lowered, self._in_lower(text)))[:limit].tolist()
         return nodes
 
@@ -35,7 +35,7 @@ class IdIndex:
         """The node with this id, an exact match first, else one that differs only in case."""
         wanted = text.strip()
         if self._dataset.node_ids is None:
-            alike = self._number(wanted)
+            alike: list[int] = find_nodes(self._dataset, [wanted])[0].tolist()
         else:
             alike = np.flatnonzero(self._lowered == self._in_lower(wanted)).tolist()
         if not alike:
@@ -46,12 +46,6 @@ class IdIndex:
     def _in_lower(self, text: str) -> Any:
         """Text, or bytes, to compare with the ids."""
         return text.lower().encode() if self._lowered.dtype.kind == "S" else text.lower()
-
-    def _number(self, text: str) -> list[int]:
-        """The node with this number, if there is one."""
-        count = self._dataset.num_nodes
-        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(count))  # int() refuses thousands
-        return [int(text)] if is_number and str(int(text)) == text and int(text) < count else []
 
 
 def medians_of(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -20,9 +20,8 @@ from mggcn.data import ArrayWriter, Features, FolderWriter
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
-from mggcn.methods.graphsage import mean_operator
 from mggcn.methods.method import GraphView
-from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.adjacency import mean_operator, propagated, propagation
 from mggcn.training import DENSE_ABOVE, EVAL_BATCH, AveragedInputs, Inputs, Scaled
 
 FineNorm = Literal["mean", "symmetric", "half"]

@@ -20,16 +20,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
 import torch
-from scipy.sparse import csr_array
 from torch import nn
 
 from mggcn.errors import InputError
-from mggcn.graph import Graph
 from mggcn.methods.method import GraphView, Network
 from mggcn.nn.conv import GCNConv, LSTMConv, MeanConv, PoolConv
-from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.adjacency import mean_operator
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.training import Count, Inputs, Share, View, Views
 
@@ -130,12 +127,3 @@ def fanout_per_layer(fanouts: str, layers: int) -> tuple[int, ...]:
         raise InputError(f"fanouts: {fanouts!r} is not a list of whole numbers above 0, such as 25,10")
     numbers = [int(word) for word in words]
     return tuple([*numbers, *[numbers[-1]] * layers][:layers])
-
-
-def mean_operator(graph: Graph, include_self: bool) -> csr_array:
-    """[num_nodes, num_nodes] the mean over N(v), or over N(v) and v, as a matrix."""
-    if include_self:
-        return propagation(graph, "row")
-    degrees = np.diff(graph.indptr)
-    share = np.repeat(1 / np.maximum(degrees, 1), degrees).astype(np.float32)
-    return csr_array((share, graph.indices, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))

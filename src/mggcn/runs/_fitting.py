@@ -4,7 +4,7 @@ import logging
 import statistics
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,12 +15,12 @@ from torch import Tensor
 from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.runs._matching import match_features
 from mggcn.runs._plan import Plan
 from mggcn.runs._run import Run
 from mggcn.runs._scoring import calibration_nodes
 from mggcn.training import (
     ALONE,
-    ECE_BINS,
     AveragedInputs,
     Checkpoints,
     Fit,
@@ -32,7 +32,6 @@ from mggcn.training import (
     Silent,
     Tally,
     calibrated,
-    calibration_gaps,
     choose_temperature,
     environment,
     epoch_seconds,
@@ -42,9 +41,6 @@ from mggcn.training import (
     seconds_until,
     train,
 )
-
-if TYPE_CHECKING:
-    from mggcn.runs._folder import WarmStart
 
 RANKED = 1_000_000
 """The most test nodes whose probabilities are kept to measure how well they rank; more are selected by hash."""
@@ -57,12 +53,13 @@ def fit_plan(
     plan: Plan,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
-    origin: "WarmStart | None" = None,
+    origin: Run | None = None,
     ranks: Ranks = ALONE,
 ) -> Run:
     """Train a method whose settings are resolved, see :func:`fit`; open checkpoints are continued and written.
 
-    The run of every rank has the same weights and metrics.
+    With ``origin``, the model starts with the weights and scaling of that run, so it first scores nodes as that run
+    does. The run of every rank has the same weights and metrics.
     """
     given, device = dataset, plan.device
     key, compute = Key.of(plan.seed), plan.compute(device, ranks, dataset)
@@ -74,9 +71,8 @@ def fit_plan(
     if origin is None:
         prepared = plan.prepare(dataset, key, compute)
     else:
-        origin.check(plan)
-        dataset = origin.match(dataset)
-        prepared = plan.prepare(dataset, key, compute, origin.run.model.state_dict(), origin.run.scaler)
+        dataset = _matched(dataset, plan, origin)
+        prepared = plan.prepare(dataset, key, compute, origin.model.state_dict(), origin.scaler)
     prepare_seconds = time.perf_counter() - started
     prepare_peak = environment.peak(device)
     parts = (type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
@@ -129,8 +125,21 @@ def fit_plan(
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
         **tested,
     )
-    view = (given, prepared.eval, replace(compute, ranks=ALONE))
-    return Run(record, plan, prepared.model, prepared.scaler, given, views=[view])
+    alone = replace(Inference.of(fit), compute=replace(compute, ranks=ALONE))
+    return Run(record, plan, prepared.model, prepared.scaler, given, prepared=[(given, alone)])
+
+
+def _matched(dataset: Dataset, plan: Plan, origin: Run) -> Dataset:
+    """The data set with the features of the run to start from; InputError if the plan or the classes do not fit it."""
+    if plan.name != origin.record.method:
+        raise InputError(f"warm start: {origin.record.method} was trained, so {plan.name} cannot start from it")
+    scaling, classes = origin.record.settings["scaling"], ", ".join(origin.classes)
+    if plan.training.scaling != scaling:
+        raise InputError(f"scaling: {plan.training.scaling}, but the run to start from has {scaling}")
+    if dataset.classes != origin.classes:
+        own = ", ".join(dataset.classes)
+        raise InputError(f"{dataset.name}: classes {own}, but the run to start from has {classes}")
+    return match_features(dataset, origin.record.dataset)
 
 
 def _test(fit: Fit) -> tuple[dict[str, Any], float]:
@@ -142,12 +151,14 @@ def _test(fit: Fit) -> tuple[dict[str, Any], float]:
     if not fit.training.background_prior:
         temperature = choose_temperature(val_scores.cpu().numpy(), dataset.y[val])
     started, first = time.perf_counter(), 0
-    tally, raw_gaps, kept = Tally(dataset.num_classes, fit.compute.device), np.zeros(ECE_BINS), []
+    tally, raw = (Tally(dataset.num_classes, fit.compute.device) for _ in range(2))
+    kept: list[NDArray[np.float64]] = []
     for scores in inference.predict_chunks(split.test):
         nodes = split.test[first : first + len(scores)]
-        y, p = dataset.y[nodes], _probabilities(calibrated(scores, temperature))
-        tally.add(scores, torch.from_numpy(y).to(fit.compute.device), p)
-        raw_gaps += calibration_gaps(_probabilities(scores), y)
+        y = torch.from_numpy(dataset.y[nodes]).to(fit.compute.device)
+        p = _probabilities(calibrated(scores, temperature))
+        tally.add(scores, y, p)
+        raw.add(scores, y, _probabilities(scores))
         kept.append(p if ranked.size == split.test.size else p[np.isin(nodes, ranked)])
         first += len(scores)
     seconds, val_p = time.perf_counter() - started, _probabilities(calibrated(val_scores, temperature))
@@ -157,7 +168,7 @@ def _test(fit: Fit) -> tuple[dict[str, Any], float]:
         "test_confusion": tally.confusion,
         "temperature": temperature,
         "test_ece": tally.calibration_error,
-        "test_ece_uncalibrated": float(np.abs(raw_gaps).sum() / tally.count),
+        "test_ece_uncalibrated": raw.calibration_error,
         "ranking": ranking_of(val_p, dataset.y[val], np.concatenate(kept), dataset.y[ranked]),
     }
     return measured, seconds

@@ -39,6 +39,15 @@ def propagation(graph: Graph, kind: Normalisation = "symmetric") -> csr_array:
     return csr_array((data.astype(np.float32), loops.indices, loops.indptr), shape=(n, n))
 
 
+def mean_operator(graph: Graph, include_self: bool) -> csr_array:
+    """[num_nodes, num_nodes] the mean over N(v), or over N(v) and v, as a matrix."""
+    if include_self:
+        return propagation(graph, "row")
+    degrees = np.diff(graph.indptr)
+    share = np.repeat(1 / np.maximum(degrees, 1), degrees).astype(np.float32)
+    return csr_array((share, graph.indices, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))
+
+
 def propagated(adjacency: csr_array, x: Features, threads: int | None = None) -> Features:
     """[num_nodes, channels] adjacency @ x; sparse x gives a sparse result, dense x is multiplied on several threads."""
     if not isinstance(x, np.ndarray):

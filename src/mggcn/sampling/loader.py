@@ -142,10 +142,6 @@ class _PickSampler(BaseSampler):  # type: ignore[misc]
     def sample_from_edges(self, *_: Any, **__: Any) -> SamplerOutput:
         raise NotImplementedError("picks are drawn for nodes, not for edges")
 
-    @property
-    def edge_permutation(self) -> None:
-        return None
-
 
 def _edge_index(graph: Graph, picks: NDArray[Any], threads: int | None) -> tuple[Tensor, Tensor]:
     """The edges of the graph inside each S(v) and those from every pick to v, as rows; sorted by target row."""

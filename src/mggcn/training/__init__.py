@@ -3,12 +3,12 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.training import _environment
-from mggcn.training._checkpoints import EVERY, BusyError, Checkpoints, Fitted, lock
+from mggcn.training import _environment as environment
+from mggcn.training._checkpoints import EVERY, BusyError, Checkpoints, Fitted, check_tensors, lock
 from mggcn.training._compute import Compute, Precision, choose_device, wake
 from mggcn.training._epochs import Epochs, epoch_seconds, nodes_per_batch
 from mggcn.training._loop import NotedProgress, Progress, Silent, train
-from mggcn.training._metrics import ECE_BINS, Ranked, Scores, Tally, Top, calibration_gaps, ks_of, ranking_of
+from mggcn.training._metrics import Ranked, Tally, Top, ks_of, ranking_of
 from mggcn.training._prepared import (
     DENSE_ABOVE,
     AveragedInputs,
@@ -23,13 +23,12 @@ from mggcn.training._prepared import (
     inputs_of,
     is_read_dense,
 )
-from mggcn.training._ranks import ALONE, Ranks
+from mggcn.training._ranks import ALONE, Ranks, difference
 from mggcn.training._record import (
     CHECKPOINT,
     CONFIG,
     MAY_DIVERGE,
     RECORD,
-    Alerts,
     Epoch,
     Finite,
     Ranking,
@@ -50,43 +49,23 @@ from mggcn.training._scoring import CHUNK, EVAL_BATCH, Embedder, Inference, eval
 from mggcn.training._temperature import calibrated, choose_temperature, fit_temperature, log_odds
 from mggcn.training._training import Count, NaturalNumber, NonNegative, Positive, Share, Training, check_bounds
 
-environment = _environment
-
 __all__ = [
-    "ALONE",
-    "CHECKPOINT",
-    "CHUNK",
-    "CONFIG",
-    "DENSE_ABOVE",
-    "ECE_BINS",
-    "EVAL_BATCH",
-    "EVERY",
-    "FITTED",
-    "MAY_DIVERGE",
-    "RECORD",
     "Checkpoints",
     "Compute",
     "DenseInputs",
     "Epochs",
-    "Finite",
     "Fitted",
     "Inference",
     "Inputs",
-    "NaturalNumber",
-    "NonNegative",
     "Penalised",
-    "Positive",
-    "Precision",
     "Prepared",
     "Progress",
     "Ranks",
     "Scaler",
-    "Share",
     "Training",
     "View",
     "Views",
     "calibrated",
-    "check_bounds",
     "choose_device",
     "choose_temperature",
     "evaluate",
@@ -95,5 +74,4 @@ __all__ = [
     "log_odds",
     "nodes_per_batch",
     "train",
-    "unfinished",
 ]

@@ -17,7 +17,7 @@ labelled classes, as in Xu, Xu, Xu and Tao: Multi-positive and unlabeled learnin
 has no gradient, instead of one of the opposite sign.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -30,41 +30,28 @@ from mggcn.data import BACKGROUND, Dataset
 from mggcn.errors import InputError
 
 Risk = Literal["likelihood", "non-negative"]
+RiskOf = Callable[[Tensor, Tensor], Tensor]
 
 
-@dataclass(frozen=True)
-class BackgroundRisk:
-    """The risk of scores.
+def background_risk(dataset: Dataset, nodes: NDArray[np.int64], prior: float, kind: Risk) -> RiskOf:
+    """The risk over some labelled nodes of a data set with the class Background; ``prior`` is as above.
 
-    Attributes:
-        background: the number of the class Background.
-        prior: the share of its nodes that belong to the other classes.
-        share: its share of the nodes, neither 0 nor 1.
-        kind: see the module.
+    It is a function of [n, classes] scores of nodes and their [n] labels.
     """
+    if BACKGROUND not in dataset.classes:
+        raise InputError(f"background_prior: {dataset.name} has no class {BACKGROUND}")
+    background = dataset.classes.index(BACKGROUND)
+    share = float(np.mean(dataset.y[nodes] == background).clip(0.5 / nodes.size, 1 - 0.5 / nodes.size))
 
-    background: int
-    prior: float
-    share: float
-    kind: Risk
-
-    @classmethod
-    def of(cls, dataset: Dataset, nodes: NDArray[np.int64], prior: float, kind: Risk) -> "BackgroundRisk":
-        """The risk over some labelled nodes of a data set with the class Background."""
-        if BACKGROUND not in dataset.classes:
-            raise InputError(f"background_prior: {dataset.name} has no class {BACKGROUND}")
-        background = dataset.classes.index(BACKGROUND)
-        share = np.mean(dataset.y[nodes] == background).clip(0.5 / nodes.size, 1 - 0.5 / nodes.size)
-        return cls(background, prior, float(share), kind)
-
-    def __call__(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """The risk of [n, classes] scores of nodes with [n] labels."""
-        losses, is_background = -functional.log_softmax(scores, dim=1), labels == self.background
+    def risk(scores: Tensor, labels: Tensor) -> Tensor:
+        losses, is_background = -functional.log_softmax(scores, dim=1), labels == background
         own = losses.gather(1, labels[:, None])[:, 0] * ~is_background
-        none = losses[:, self.background]
-        if self.kind == "likelihood":
-            ratio = (1 - self.share) / (self.prior * self.share)
+        none = losses[:, background]
+        if kind == "likelihood":
+            ratio = (1 - share) / (prior * share)
             return (own + torch.log1p(-ratio * torch.expm1(-none))).mean()
-        in_class = self.prior / (1 - self.share)
-        in_none = torch.where(is_background, 1 / self.share, -in_class)
+        in_class = prior / (1 - share)
+        in_none = torch.where(is_background, 1 / share, -in_class)
         return (in_class * own).mean() + (in_none * none).mean().clamp(min=0)
+
+    return risk

@@ -5,8 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -23,17 +22,11 @@ Draws = tuple[Batch, ...]
 Shape = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, eq=False)
 class _Slot:
-    """Recorded steps and the batches whose memory they read."""
+    """Recorded steps and the batches whose memory they read; what changes has to be filled before a replay."""
 
-    draws: tuple[Draws, ...]
-    graph: torch.cuda.CUDAGraph
-
-    @cached_property
-    def changing(self) -> list[Tensor]:
-        """What has to be filled before a replay."""
-        return _all_changing(self.draws)
+    def __init__(self, draws: tuple[Draws, ...], graph: torch.cuda.CUDAGraph) -> None:
+        self.draws, self.graph, self.changing = draws, graph, _all_changing(draws)
 
 
 class Captured:
@@ -43,14 +36,11 @@ class Captured:
     so every batch is processed exactly once, in order. Batches whose edges change are never recorded.
 
     Batches wait for each other and replay one recording of all their steps, in an epoch first of 1, then of 2, 4 … and
-    at most ``_STEPS``: the GPU is busy from the first batch on, and the host soon ahead of it.
-
-    Args:
-        step: processes one batch, or several draws of it.
+    at most ``most``: the GPU is busy from the first batch on, and the host soon ahead of it.
     """
 
-    def __init__(self, step: Callable[..., None]) -> None:
-        self._step = step
+    def __init__(self, step: Callable[..., None], most: int = _STEPS) -> None:
+        self._step, self._most = step, most
         self._slots: dict[tuple[int, Shape], _Slot] = {}
         self._seen: Counter[Shape] = Counter()
         self._shape: Shape = ()
@@ -76,7 +66,7 @@ class Captured:
         self._waiting.append(batches)
         if len(self._waiting) == self._group:
             self._replay(self._group)
-            self._group = min(2 * self._group, _STEPS)
+            self._group = min(2 * self._group, self._most)
 
     def finish(self) -> None:
         """Process the batches that wait; to be called at the end of an epoch."""

@@ -10,11 +10,10 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, BinaryIO, Self
 from warnings import warn
 
@@ -37,6 +36,7 @@ EVERY = 10.0
 
 _GENERATIONS = 2
 _LOCK = "lock"
+_SHOWN = 60  # characters of a name
 _COPY_EVERY = 0.2  # seconds; what an interrupt can lose
 _SHARE = 0.01  # of the time that writing may take
 
@@ -67,9 +67,8 @@ class State:
 
     Attributes:
         fitted: the curve so far, and the best epoch in it.
-        tensors: by name: weights and buffers of the model, Adam's moments and its clock, the average of the weights,
-            the best epoch's weights, the states of torch's generators, which dropout reads, and the sizes that a
-            sampler has fixed.
+        tensors: by name: weights and buffers of the model, Adam's moments and clock, the average of the weights, the
+            best epoch's weights, the states of torch's generators, and the sizes that a sampler has fixed.
         seconds: spent on the run so far.
         resumed: how often the run was resumed before.
     """
@@ -137,9 +136,7 @@ class Checkpoints:
     def __enter__(self) -> Self:
         return self if self._is_open else self.open()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._is_open = False
         with self._held:
             if error is not None and not isinstance(error, InputError):
@@ -255,6 +252,29 @@ def _parse(path: Path) -> tuple[_Generation, Tensors]:
     if hashlib.sha256(tensors).hexdigest() != read.tensors:
         raise ValueError(f"wrong checksum of {path.stem}.safetensors")
     return read, parse_tensors(tensors)
+
+
+def check_tensors(
+    tensors: Tensors, expected: Tensors, growing: Collection[str] = (), infinite: Collection[str] = ()
+) -> None:
+    """Raise InputError unless tensors have the names, types and shapes of those expected, and finite numbers.
+
+    The first dimension of those that are ``growing`` may be another; those that are ``infinite`` may hold infinity.
+    """
+    for name in sorted(tensors.keys() | expected.keys()):
+        found, wanted = (_described(side.get(name), int(name in growing)) for side in (tensors, expected))
+        if found != wanted:
+            raise InputError(f"{name[:_SHOWN]} is {found}, not {wanted}")
+        values = tensors[name]
+        if not (values.isfinite() | (values.isposinf() & (name in infinite))).all():
+            raise InputError(f"{name} holds a number that is not finite")
+
+
+def _described(tensor: Tensor | None, first: int) -> str:
+    if tensor is None:
+        return "missing"
+    sizes = ["…"] * min(first, tensor.dim()) + [str(size) for size in tensor.shape[first:]]
+    return f"{tensor.dtype} [{', '.join(sizes)}]"
 
 
 def _unlink(path: Path) -> None:

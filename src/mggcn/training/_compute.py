@@ -46,10 +46,7 @@ class Compute:
 
     def holds(self, num_bytes: int) -> bool:
         """Whether the device is a GPU with room for this many bytes in addition to the training itself."""
-        if self.device.type != "cuda":
-            return False
-        free, _ = torch.cuda.mem_get_info(self.device)
-        return num_bytes < _SHARE_OF_GPU * free
+        return self.device.type == "cuda" and num_bytes < _SHARE_OF_GPU * torch.cuda.mem_get_info(self.device)[0]
 
     def free_bytes(self) -> int | None:
         """The free memory of the device; None where the system does not report it."""

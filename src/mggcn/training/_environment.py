@@ -15,18 +15,15 @@ from typing import Any
 
 import torch
 
+from mggcn._io import memory
+
 _PACKAGES = ("mggcn", "torch", "numpy", "numba", "scipy", "scikit-learn")
 
 
 def describe() -> dict[str, Any]:
     """Versions, machine and commit, ready for JSON."""
-    return {
-        **versions(),
-        "platform": platform.platform(),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "commit": commit(),
-    }
+    machine = {"platform": platform.platform(), "processor": processor(), "cores": os.cpu_count()}
+    return versions() | machine | {"commit": commit()}
 
 
 def versions() -> dict[str, Any]:
@@ -38,12 +35,15 @@ def versions() -> dict[str, Any]:
 def commit() -> str | None:
     """The commit of the source tree that the package runs from, ``+`` for local changes; None outside a checkout."""
     package = Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str:
+        command = ["git", "--no-optional-locks", "-C", str(package), *arguments]  # a killed one leaves no lock
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+
     try:
-        top = Path(_git(package, "rev-parse", "--show-toplevel"))
-        if package != top / "src" / "mggcn":
+        if package != Path(git("rev-parse", "--show-toplevel")) / "src" / "mggcn":
             return None
-        changed = _git(package, "status", "--porcelain", "--untracked-files=no")
-        return _git(package, "rev-parse", "HEAD") + ("+" if changed else "")
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -80,9 +80,8 @@ def restart_peak(device: torch.device) -> None:
     """Do the same without a search for objects that are no longer used, which takes a fifth of a second."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    with suppress(AttributeError):  # not every C library has it
+        ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -91,19 +90,5 @@ def peak(device: torch.device) -> int:
     """The most bytes since the last reset: of tensors on the GPU, or resident of the process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    try:
-        status = Path("/proc/self/status").read_text()
-        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        scale = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(  # noqa: S603
-        ["git", "--no-optional-locks", "-C", str(folder), *arguments],  # noqa: S607  (a killed one leaves no lock)
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+    ever = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return memory.field_bytes("/proc/self/status", "VmHWM:") or ever

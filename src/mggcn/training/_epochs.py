@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from types import TracebackType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +26,7 @@ from mggcn.kernels.loss import cross_entropy
 from mggcn.keys import GOLDEN, MIX_1, MIX_2, Key, folds
 from mggcn.nn import Layer
 from mggcn.nn.rows import dropped
-from mggcn.training._background import BackgroundRisk
+from mggcn.training._background import RiskOf, background_risk
 from mggcn.training._capture import Captured
 from mggcn.training._environment import peak, restart_peak
 from mggcn.training._prepared import DenseInputs, Fit, Penalised, View
@@ -63,9 +62,7 @@ class Epochs:
     def __enter__(self) -> "Epochs":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._drawing.close()
 
     def run(self, number: int) -> float:
@@ -152,13 +149,13 @@ class Step:
             shares, zeros = counts * np.count_nonzero(counts), np.zeros(counts.size)
             weights = np.divide(counts.sum(), shares, out=zeros, where=counts > 0).astype(np.float32)
             self.class_weight = torch.from_numpy(weights).to(compute.device)
-        self._risk: BackgroundRisk | None = None  # takes the place of the cross-entropy if nodes are unlabelled
+        self._risk: RiskOf | None = None  # takes the place of the cross-entropy if nodes are unlabelled
         if training.background_prior:
             if compute.ranks.size > 1:
                 reason = "cannot train with it, because its risk is of whole batches"
                 raise InputError(f"background_prior: {compute.ranks.size} ranks {reason}")
             nodes = fit.split.train
-            self._risk = BackgroundRisk.of(dataset, nodes, training.background_prior, training.background_risk)
+            self._risk = background_risk(dataset, nodes, training.background_prior, training.background_risk)
         self._key = Key.of(0)  # of input dropout, another one for every step
         on_gpu = compute.device.type == "cuda"
         self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=compute.device)

@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.training._background import BackgroundRisk
-from mggcn.training._checkpoints import Checkpoints, Fitted, State, Tensors
+from mggcn.training._background import background_risk
+from mggcn.training._checkpoints import Checkpoints, Fitted, State, Tensors, check_tensors
 from mggcn.training._epochs import Epochs, Step
 from mggcn.training._metrics import Scores
 from mggcn.training._prepared import Fit
@@ -25,7 +25,6 @@ _log = logging.getLogger(__name__)
 
 _MODEL, _BEST = "model.", "best."
 _CPU, _GPU, _SIZES = "generator.cpu", "generator.cuda", "sampler.sizes"
-_SHOWN = 60  # characters of a name
 
 
 class Progress(Protocol):
@@ -33,7 +32,6 @@ class Progress(Protocol):
 
     def epoch(self, epoch: Epoch) -> None:
         """Show one epoch."""
-        ...
 
 
 @runtime_checkable
@@ -42,7 +40,6 @@ class NotedProgress(Progress, Protocol):
 
     def note(self, text: str) -> None:
         """Show a sentence."""
-        ...
 
 
 class Silent:
@@ -110,7 +107,7 @@ def _log_phase(phase: str, number: int, seconds: float) -> None:
 def _risk(fit: Fit) -> float:
     """The loss of the validation nodes if those of the class Background are unlabelled."""
     nodes = fit.split.val
-    risk = BackgroundRisk.of(fit.dataset, nodes, fit.training.background_prior, fit.training.background_risk)
+    risk = background_risk(fit.dataset, nodes, fit.training.background_prior, fit.training.background_risk)
     labels = torch.from_numpy(fit.dataset.y[nodes]).to(fit.compute.device)
     return float(risk(Inference.of(fit).predict(nodes), labels))
 
@@ -125,11 +122,8 @@ def _is_better(new: Scores, old: Scores, select: str) -> bool:
 class WeightAverage:
     """Averages the weights of a model: the plain mean of the first epochs, then an exponential average.
 
-    Weights are exchanged in place, where recorded GPU steps find them; torch's ``AveragedModel`` copies the model.
-
-    Args:
-        model: whose weights are averaged.
-        decay: the share of its old value that the average keeps; with 0 it is the model's current weights.
+    It keeps the share ``decay`` of its old value; with 0 it is the model's current weights. Weights are exchanged in
+    place, where recorded GPU steps find them; torch's ``AveragedModel`` copies the model.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -157,12 +151,8 @@ class WeightAverage:
 class Live:
     """What training changes in place: captured as a state, and restored from one.
 
-    Picks, order, clusters and sub-graph statistics are not part of it: they follow from the run's random key.
-
-    Args:
-        fit: its model with all buffers, also those that are not saved with the weights, and its sampler.
-        step: holds the optimiser.
-        average: of the weights.
+    That is the model with all buffers, also those that are not saved with its weights, the optimiser and the average of
+    weights. Picks, order, clusters and sub-graph statistics follow from the run's random key.
     """
 
     def __init__(self, fit: Fit, step: Step, average: WeightAverage) -> None:
@@ -181,11 +171,10 @@ class Live:
 
         Tensors are filled in place, as the optimiser and the average share them.
         """
-        saved, fixed = state.tensors, self._fixed()
+        saved, fixed, growing = state.tensors, self._fixed(), self._growing()
         best = self._model.state_dict() if state.fitted.best_epoch else {}
-        _check(
-            saved, fixed | self._generators() | {_BEST + name: value for name, value in best.items()}, self._growing()
-        )
+        expected = fixed | growing | self._generators() | {_BEST + name: value for name, value in best.items()}
+        check_tensors(saved, expected, growing)
         for name, tensor in fixed.items():
             tensor.copy_(saved[name])
         for name, _ in self._model.named_buffers():
@@ -214,17 +203,3 @@ class Live:
         """The tensors whose first dimension may grow, such as the history of VR-GCN with the first batch."""
         sizes = torch.tensor([*self._sizes.items()], dtype=torch.int64).reshape(-1, 2)
         return {_SIZES: sizes} | {_MODEL + name: buffer for name, buffer in self._model.named_buffers()}
-
-
-def _check(saved: Tensors, fixed: Tensors, growing: Tensors) -> None:
-    """Raise InputError unless a checkpoint holds finite tensors of these names, shapes and types."""
-    if saved.keys() != {*fixed, *growing}:
-        raise InputError(f"holds no state of this model ({min(saved.keys() ^ {*fixed, *growing})[:_SHOWN]})")
-    for name, tensor in {**growing, **fixed}.items():
-        first = 0 if name in fixed else 1
-        if saved[name].dim() != tensor.dim() or saved[name].shape[first:] != tensor.shape[first:]:
-            raise InputError(f"{name} has shape {tuple(saved[name].shape)}, not {tuple(tensor.shape)}")
-        if saved[name].dtype != tensor.dtype:
-            raise InputError(f"{name} has type {saved[name].dtype}, not {tensor.dtype}")
-        if not saved[name].isfinite().all():
-            raise InputError(f"{name} holds a number that is not finite")

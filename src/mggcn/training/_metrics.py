@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mggcn.training._record import Alerts, Finite, Ranking
 
-ECE_BINS = 15
+_BINS = 15  # of the calibration error
 
 REQUIRED = (0.8, 0.9, 0.95, 0.99)
 """The precisions for which a record has thresholds."""
@@ -34,11 +34,7 @@ class Scores:
 
 
 class Tally:
-    """Metrics of nodes that are scored part by part.
-
-    Args:
-        num_classes: the number of classes.
-        device: of the scores.
+    """Metrics of nodes that are scored part by part, on the device of the scores.
 
     Attributes:
         sums: [num_classes² + 1] the cells of the confusion matrix and the loss; those of several tallies may be added.
@@ -47,20 +43,19 @@ class Tally:
     def __init__(self, num_classes: int, device: torch.device | None = None) -> None:
         self._classes = num_classes
         self.sums = torch.zeros(num_classes**2 + 1, dtype=torch.float64, device=device)
-        self._gaps = np.zeros(ECE_BINS)
+        self._gaps = np.zeros(_BINS)
 
     def add(self, log_probabilities: Tensor, y: Tensor, probabilities: Probabilities | None = None) -> None:
-        """Count some nodes.
+        """Count nodes with [n, classes] log-probabilities and [n] classes.
 
-        Args:
-            log_probabilities: [n, classes].
-            y: [n] the true classes.
-            probabilities: [n, classes] calibrated, for the calibration error.
+        For the calibration error, ``probabilities`` [n, classes] are the calibrated ones.
         """
         self.sums.index_add_(0, y * self._classes + log_probabilities.argmax(dim=1), self.sums.new_ones(y.numel()))
         self.sums[-1] -= log_probabilities.gather(1, y[:, None]).double().sum()
         if probabilities is not None:
-            self._gaps += calibration_gaps(probabilities, y.cpu().numpy())
+            confidence, correct = probabilities.max(axis=1), probabilities.argmax(axis=1) == y.cpu().numpy()
+            bins = np.clip(np.ceil(confidence * _BINS).astype(np.int64) - 1, 0, _BINS - 1)
+            self._gaps += np.bincount(bins, confidence, _BINS) - np.bincount(bins, correct, _BINS)
 
     @property
     def count(self) -> int:
@@ -95,14 +90,6 @@ class Tally:
         return float(np.abs(self._gaps).sum() / self.count)
 
 
-def calibration_gaps(probabilities: Probabilities, y: Labels) -> NDArray[np.float64]:
-    """[bins] the sum of probabilities of predicted classes minus the number of correct nodes; parts may be added."""
-    confidence = probabilities.max(axis=1)
-    correct = probabilities.argmax(axis=1) == y
-    bins = np.clip(np.ceil(confidence * ECE_BINS).astype(np.int64) - 1, 0, ECE_BINS - 1)
-    return np.asarray(np.bincount(bins, confidence, ECE_BINS) - np.bincount(bins, correct, ECE_BINS), np.float64)
-
-
 @dataclass(frozen=True, eq=False)
 class Top:
     """The nodes with the highest probability of a class.
@@ -131,12 +118,7 @@ class Top:
 
 
 class Ranked:
-    """Nodes ranked by the probability of a class, with counts at each distinct probability, the highest first.
-
-    Args:
-        p: [n] probabilities of a class.
-        is_member: [n] whether a node belongs to it.
-    """
+    """Nodes ranked by their [n] probabilities of a class, with counts at each distinct one, the highest first."""
 
     def __init__(self, p: Probabilities, is_member: NDArray[np.bool_]) -> None:
         self._p, self._is_member = np.nan_to_num(p), is_member
@@ -147,19 +129,13 @@ class Ranked:
         self._values = ranked[last]
 
     def pr_auc(self) -> float | None:
-        """The average precision: the sum over distinct probabilities of the precision times the increase of recall.
-
-        None if no node is a member.
-        """
+        """The area under the curve of precision and recall, as average precision; None if no node is a member."""
         from sklearn.metrics import average_precision_score
 
         return min(float(average_precision_score(self._is_member, self._p)), 1.0) if self._is_member.any() else None
 
     def roc_auc(self) -> float | None:
-        """The area under the ROC curve: the share of pairs of a member and another node in which the member is first.
-
-        Pairs with equal probabilities count half. None if all nodes are members, or none is.
-        """
+        """The area under the ROC curve; None if all nodes are members, or none is."""
         from sklearn.metrics import roc_auc_score
 
         is_defined = self._is_member.any() and not self._is_member.all()
@@ -188,14 +164,7 @@ def ks_of(count: int) -> NDArray[np.int64]:
 
 
 def ranking_of(val: Probabilities, val_y: Labels, test: Probabilities, test_y: Labels) -> Ranking:
-    """The ranking of the test nodes, with thresholds chosen on the validation nodes.
-
-    Args:
-        val: [n, classes] probabilities of the validation nodes.
-        val_y: [n] their classes.
-        test: [m, classes] probabilities of the test nodes.
-        test_y: [m] their classes.
-    """
+    """The ranking of the test nodes, with thresholds chosen on the validation nodes; probabilities are [n, classes]."""
     of_val, of_test = (
         [Ranked(p[:, label], y == label) for label in range(p.shape[1])] for p, y in ((val, val_y), (test, test_y))
     )

@@ -44,7 +44,6 @@ class Inputs(Protocol):
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Rows:
         """The rows of ``nodes``, on the device of the inputs; ``repeats``, if known, saves some work."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,19 +113,12 @@ class SparseInputs:
 
 @dataclass(frozen=True, eq=False)
 class AveragedInputs:
-    """Sparse features and their averages, on the CPU: see :class:`mggcn.nn.rows.AveragedRows`.
+    """Sparse features and their averages, on the CPU: see :class:`mggcn.nn.rows.AveragedRows`."""
 
-    Attributes:
-        x: [num_nodes, num_features].
-        a: [num_nodes, num_nodes] the factors of the averages.
-        hops: the highest power of A.
-        reason: why this form was chosen, as a line for the user.
-    """
-
-    x: csr_array
-    a: csr_array
-    hops: int
-    reason: str
+    x: csr_array  # [num_nodes, num_features]
+    a: csr_array  # [num_nodes, num_nodes] the factors of the averages
+    hops: int  # the highest power of A
+    reason: str  # for this form, as a line for the user
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
         """The rows of ``nodes``."""

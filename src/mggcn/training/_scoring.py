@@ -20,6 +20,8 @@ from mggcn.training._compute import Compute
 from mggcn.training._metrics import Scores, Tally
 from mggcn.training._prepared import Fit, View
 
+Blocks = tuple[Block, ...]
+
 EVAL_BATCH = 4096
 CHUNK = 32 * EVAL_BATCH
 """The nodes whose scores are in memory at a time."""
@@ -29,9 +31,8 @@ CHUNK = 32 * EVAL_BATCH
 class Embedder(Protocol):
     """A model with hidden representations of nodes."""
 
-    def hidden(self, x: Rows, blocks: tuple[Block, ...]) -> Tensor:
+    def hidden(self, x: Rows, blocks: Blocks) -> Tensor:
         """[b, channels] of the targets of blocks."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,19 +90,13 @@ class Inference:
             total = total + rows.float()
         return torch.as_tensor(total) / self.draws
 
-    def _draws(
-        self, function: Callable[[Rows, tuple[Block, ...]], Tensor], nodes: NDArray[np.int64]
-    ) -> Iterator[Tensor]:
+    def _draws(self, function: "Callable[[Rows, Blocks], Tensor]", nodes: NDArray[np.int64]) -> Iterator[Tensor]:
         """For each of the draws, the rows that a function of input rows and blocks gives for nodes."""
-        self.model.eval()
+        model, view, device = self.model.eval(), self.view, self.compute.device
         with torch.no_grad(), self.compute.arithmetic():
             for draw in range(self.draws):
-                batches = self.view.batches(nodes, self.key.fold("eval", draw), EVAL_BATCH)
-                rows = (
-                    function(self.view.rows(self.model, batch), batch.to(self.compute.device).blocks)
-                    for batch in batches
-                )
-                yield torch.cat([*rows])
+                batches = view.batches(nodes, self.key.fold("eval", draw), EVAL_BATCH)
+                yield torch.cat([function(view.rows(model, batch), batch.to(device).blocks) for batch in batches])
 
 
 def evaluate(fit: Fit, nodes: NDArray[np.int64]) -> Scores:

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy.sparse import csr_array
-from torch import Tensor, nn
 from torch.nn import functional
 
 import mggcn
@@ -17,35 +15,9 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.methods import METHODS
-from mggcn.nn.conv import GCNConv, LSTMConv, MeanConv, PoolConv
-from mggcn.nn.stack import Stack
+from tests.properties import last_layer
 
 WITHOUT = ("label-propagation", "random-forest")
-
-
-def last_layer(model: nn.Module) -> tuple[Tensor, Tensor | float]:
-    """The weights that multiply the hidden representations, and what is added."""
-    layer = model.convs[-1] if isinstance(model, Stack) else getattr(model, "last", None) or model.layers[-1]
-    if isinstance(layer, PoolConv | LSTMConv):
-        aggregated = layer.pooled if isinstance(layer, PoolConv) else layer.states
-        return torch.cat([layer.root.weight, aggregated.weight]), layer.root.bias
-    linear = layer.linear if isinstance(layer, MeanConv | GCNConv) else layer
-    bias = layer.bias if isinstance(layer, GCNConv) else linear.bias
-    return linear.weight, 0.0 if bias is None else bias
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in WITHOUT])
-def test_the_last_layer_scores_them(small: Dataset, method: str, sparse: bool) -> None:
-    if sparse:
-        small = replace(small, x=csr_array(np.where(small.x > 1.2, small.x, 0)))
-    run = mggcn.fit(small, method, device="cpu", settings={"epochs": 4, "lr": 0.05}, preset="paper")
-    embeddings = run.embed(nodes=[5, 58, 7])
-    weight, bias = last_layer(run.model)
-    scores = functional.log_softmax(torch.from_numpy(embeddings.values) @ weight + bias, dim=1)
-    expected = run.predict(nodes=[5, 58, 7], calibrated=False, device="cpu").probabilities
-    np.testing.assert_allclose(scores.exp().detach().numpy(), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("settings", [{"layers": 3}, {"layers": 1}, {"skip": False}, {"fine": False}, {"conv": "lstm"}])
@@ -63,7 +35,7 @@ def test_other_settings_of_mg_gcn(small: Dataset, settings: dict[str, object]) -
 
 def test_a_last_layer_that_does_not_say_gives_the_targets_row(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 2, "conv": "gat", "hidden": 8})
-    view, _ = run.view(small, torch.device("cpu"))
+    view = run.inference(small, torch.device("cpu")).view
     rows = view.inputs.gather(torch.tensor([5, 7]), torch.empty(2, 6))
     expected = functional.leaky_relu(run.model.first(rows), 0.01)
     np.testing.assert_allclose(run.embed(nodes=[5, 7]).values, expected.detach().numpy(), rtol=1e-5)
@@ -72,7 +44,7 @@ def test_a_last_layer_that_does_not_say_gives_the_targets_row(small: Dataset) ->
 def test_draws_are_averaged(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 2, "picks": 2})
     once, twice = (run.embed(draws=draws, device="cpu").values for draws in (1, 2))
-    view, _ = run.view(small, torch.device("cpu"))
+    view = run.inference(small, torch.device("cpu")).view
     (batch,) = view.sampler.batches(np.arange(60), run.key.fold("eval", 1), 60)
     second = run.model.hidden(view.rows(run.model, batch), batch.blocks).detach().numpy()
     assert np.abs(second - once).max() > 1e-2

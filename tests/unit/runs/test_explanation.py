@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
-from mggcn.methods import METHODS
 from mggcn.runs import resolve
 from mggcn.runs._run import Run
+from tests.properties import at_baseline
 
 WITHOUT = ("label-propagation", "deepwalk", "node2vec", "random-forest")
 QUICK: dict[str, object] = {"epochs": 8, "lr": 0.05}
@@ -24,30 +24,6 @@ QUICK: dict[str, object] = {"epochs": 8, "lr": 0.05}
 def sparse(data: Dataset) -> Dataset:
     """The same data with many features that are zero, as CSR."""
     return replace(data, x=csr_array(np.where(data.x > 0, data.x, 0)))
-
-
-def at_baseline(run: Run, data: Dataset) -> Dataset:
-    """The data with the features of the baseline: the training nodes' means, or zeros."""
-    mean = np.zeros(data.num_features, np.float32) if run.scaler.mean is None else run.scaler.mean
-    return replace(data, x=np.tile(mean, (data.num_nodes, 1)))
-
-
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in WITHOUT])
-def test_contributions_are_complete(small: Dataset, method: str, kind: str) -> None:
-    data = sparse(small) if kind == "sparse" else small
-    run = mggcn.fit(data, method, device="cpu", settings=QUICK)
-    explanation = run.explain(node=5)
-    expected = run.predict(nodes=[5], device="cpu").probabilities[0]
-    np.testing.assert_allclose(explanation.probabilities, expected, rtol=1e-5)
-    assert explanation.predicted == explanation.label == expected.argmax()
-    start = run.predict(at_baseline(run, data), nodes=[5], device="cpu").probabilities[0, explanation.label]
-    assert explanation.baseline == pytest.approx(start, abs=1e-6)
-    total = explanation.target.sum() + explanation.others.sum()
-    assert total == pytest.approx(explanation.probability - start, abs=4e-3)
-    assert explanation.error == pytest.approx(total - (explanation.probability - start), abs=1e-6)
-    assert np.abs(explanation.target).max() > 1e-3
-    assert (np.abs(explanation.others).max() > 1e-3) == (method != "mlp")
 
 
 def by_differences(run: Run, data: Dataset, node: int, label: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -101,7 +77,7 @@ def test_an_isolated_node_depends_on_its_own_features_alone(small: Dataset) -> N
 def test_effects_of_picks_are_leave_one_out(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={**QUICK, "picks": 3}, preset="paper")
     explanation = run.explain(node=5, label="green")
-    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 2}), views=[])
+    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 2}), prepared=[])
     last = next(pick for pick in explanation.picks if pick.order == 3)
     without = fewer.predict(small, nodes=[5], device="cpu").probabilities[0]
     np.testing.assert_allclose(last.changes, explanation.probabilities - without, atol=1e-6)

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.methods import METHODS
 
 NODES = [5, 58, 7, 59]  # node 59 has no neighbours
 
@@ -84,16 +83,6 @@ def test_settings_without_fixed_shapes(
     with pytest.raises(InputError, match=message):
         run.export(tmp_path / "model.pt2")
     assert not (tmp_path / "model.pt2").exists()
-
-
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("mg-gcn", "mlp", "sgc", "sign")])
-def test_methods_without_fixed_shapes(small: Dataset, tmp_path: Path, method: str) -> None:
-    settings = {} if method in ("random-forest", "label-propagation") else {"epochs": 1}
-    run = mggcn.fit(small, method, device="cpu", settings=settings)
-    with pytest.raises(InputError, match=f"{method}: cannot be exported"):
-        run.export(tmp_path / "model.pt2")
-    with pytest.raises(InputError, match=f"{method}: cannot be exported"):
-        run.rows(nodes=[5])
 
 
 def test_bad_arguments(small: Dataset, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.training._background import BackgroundRisk
+from mggcn.training._background import background_risk
 
 NAMES = ("Converter", "Exchange", "Gambling", "ICO", "Mining", "Phish")
 
@@ -38,7 +38,7 @@ def test_the_likelihood_is_that_of_labels_which_members_have_by_chance() -> None
     rng = np.random.default_rng(0)
     data, _ = mixture(0, 0.2)
     nodes = data.split.train
-    risk = BackgroundRisk.of(data, nodes, 0.1, "likelihood")
+    risk = background_risk(data, nodes, 0.1, "likelihood")
     q = torch.from_numpy(rng.dirichlet([1, 1], nodes.size))
     labels = torch.from_numpy(data.y[nodes])
     weight = torch.stack([2 * q[:, 0], torch.ones(nodes.size)], dim=1)
@@ -51,7 +51,7 @@ def test_the_likelihood_is_that_of_labels_which_members_have_by_chance() -> None
 def test_the_non_negative_risk_is_that_of_the_definition() -> None:
     data, _ = mixture(0, 0.2)
     nodes = data.split.train
-    risk = BackgroundRisk.of(data, nodes, 0.2, "non-negative")
+    risk = background_risk(data, nodes, 0.2, "non-negative")
     scores, labels = torch.randn(nodes.size, 2, dtype=torch.float64), torch.from_numpy(data.y[nodes])
     phish, background = scores[labels == 0], scores[labels == 1]
 
@@ -88,7 +88,7 @@ def test_nodes_of_one_class_or_a_single_one_have_a_risk(risk: str) -> None:
     data, _ = mixture(0, 0.2)
     for nodes in (np.array([0]), np.array([500]), np.arange(5), np.arange(500, 505)):
         labels = torch.from_numpy(data.y[nodes])
-        assert BackgroundRisk.of(data, nodes, 0.2, risk)(torch.zeros(nodes.size, 2), labels).isfinite()
+        assert background_risk(data, nodes, 0.2, risk)(torch.zeros(nodes.size, 2), labels).isfinite()
 
 
 def test_what_it_cannot_be_combined_with(small: Dataset) -> None:

@@ -11,7 +11,6 @@ from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
 from mggcn.sampling.neighbor import RowSampler
-from mggcn.training import _capture as capture
 from mggcn.training._capture import _MAX_SHAPES, _WARM_UP, Captured, Draws, _clone, _Slot
 from tests.gpu import GPU
 
@@ -47,12 +46,11 @@ def drawn(small: Dataset, sampler: DeviceMixGrainedSampler, seed: int) -> list[B
 @pytest.mark.parametrize("draws", [1, 2])
 @pytest.mark.parametrize("merge_from", [None, 1])
 def test_every_draw_of_a_batch_reaches_the_step_in_order(
-    small: Dataset, merge_from: int | None, draws: int, steps: int, monkeypatch: pytest.MonkeyPatch
+    small: Dataset, merge_from: int | None, draws: int, steps: int
 ) -> None:
-    monkeypatch.setattr(capture, "_STEPS", steps)
     sampler = DeviceMixGrainedSampler(PickTable.of(small.graph).on(GPU), 3, layers=3, merge_from=merge_from)
     seen: list[tuple[Batch, ...]] = []
-    captured = OnHost(lambda *batches: seen.append(tuple(_clone(batch) for batch in batches)))
+    captured = OnHost(lambda *batches: seen.append(tuple(_clone(batch) for batch in batches)), steps)
     calls: list[tuple[Batch, ...]] = []
     for epoch in range(3):
         calls += zip(*(drawn(small, sampler, 9 * draw + epoch) for draw in range(draws)), strict=True)
@@ -89,13 +87,10 @@ def test_the_second_draw_of_another_shape_has_a_recording_of_its_own(small: Data
     assert sorted(len(slot.draws[0]) for slot in captured._slots.values()) == [1, 2, 2]
 
 
-def test_later_batches_of_an_epoch_wait_for_each_other_but_not_for_another_shape(
-    small: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(capture, "_STEPS", 3)
+def test_later_batches_of_an_epoch_wait_for_each_other_but_not_for_another_shape(small: Dataset) -> None:
     sampler = DeviceMixGrainedSampler(PickTable.of(small.graph).on(GPU), 3)
     seen: list[int] = []
-    captured = OnHost(lambda batch: seen.append(batch.targets.numel()))
+    captured = OnHost(lambda batch: seen.append(batch.targets.numel()), 3)
     whole = drawn(small, sampler, 0)[0]
     part = replace(whole, targets=whole.targets[:5].clone())
     for _ in range(_WARM_UP):

@@ -122,6 +122,7 @@ def test_several_draws_have_a_temperature_of_their_own(small: Dataset, tmp_path:
     found = loaded.predict(new, draws=8, device="cpu").probabilities
     np.testing.assert_allclose(found, powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
     shutil.rmtree(folder)
+    loaded = mggcn.load_run(tmp_path / "run")
     assert loaded.predict(new, device="cpu").nodes.size == 60
     with pytest.raises(InputError, match="draws: 8 draws need a temperature fitted on the validation nodes"):
         loaded.predict(new, draws=8, device="cpu")
