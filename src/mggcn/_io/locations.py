@@ -35,34 +35,32 @@ class Location:
     """A file or folder.
 
     Attributes:
-        shown: in messages: the name that was given.
+        address: by which Spark finds it.
         path: in the file system.
         system: pyarrow's file system.
+        shown: in messages: the name that was given.
     """
 
-    shown: str
+    address: str
     path: str
     system: Any = field(repr=False, compare=False)
+    shown: str = field(compare=False)
 
     @classmethod
     def of(cls, name: str | Path) -> "Location":
         """A path of this machine, or an address; InputError if no file system has such addresses."""
         if isinstance(name, Path) or not is_address(name):
-            return cls(str(Path(name)), str(Path(name).absolute()), fs.LocalFileSystem())
+            path = str(Path(name).absolute())
+            return cls(f"file://{path}", path, fs.LocalFileSystem(), str(Path(name)))
         with name_errors(name):
             system, path_there = open_address(_SAME_AS_S3.sub("s3://", name))
-        return cls(name.rstrip("/"), path_there.rstrip("/"), system)
+        return cls(name.rstrip("/"), path_there.rstrip("/"), system, name.rstrip("/"))
 
     def __str__(self) -> str:
         return self.shown
 
     def __truediv__(self, name: str) -> "Location":
-        return Location(f"{self.shown}/{name}", f"{self.path}/{name}", self.system)
-
-    @property
-    def address(self) -> str:
-        """By which Spark finds it."""
-        return f"file://{self.path}" if self.local else self.shown
+        return Location(f"{self.address}/{name}", f"{self.path}/{name}", self.system, f"{self.shown}/{name}")
 
     @property
     def name(self) -> str:
