@@ -21,7 +21,7 @@ def picks() -> str:
     """The target's picks: in the graph, and as the run page draws them."""
     chosen = members()
     shown = _scene(TWELVE, chosen, [], numbered=True)
-    picture = drawing.svg(_walk(chosen), title="Picks of v")
+    picture = drawing.svg(_walk(chosen))
     return _row(
         (shown, "The graph. v is the target; numbers are the order of picking, other letters were not picked."),
         (picture, "The same picks as a run's own page draws them: rings are hops walked, sizes are degrees."),

@@ -59,7 +59,7 @@ def test_the_page_of_a_run_starts_with_what_matters(run_folder: Path, watch: Wat
     assert page.title() == "mg-gcn on towns, seed 0 · mggcn"
     assert "95 % confidence interval" in page.inner_text(".facts")
     assert "Wilson interval for" in page.inner_text(".facts")
-    loss, accuracy = (page.locator(name).bounding_box() for name in ("#loss0", "#val_accuracy0"))
+    loss, accuracy = (page.locator(name).bounding_box() for name in ("#loss0", "#by_epoch0"))
     assert loss["y"] == accuracy["y"], "side by side"
     assert loss["y"] + loss["height"] < 900, "on the first screen"
     assert page.locator("#loss0 path[aria-roledescription='line mark']").count() == 2

@@ -66,7 +66,7 @@ def train(
     from mggcn.data import headline
     from mggcn.experiments import Search, Tuning, require_optuna
     from mggcn.methods.settings import pairs
-    from mggcn.runs import Config, Requirements, RunFolder, WarmStart, load_data, read_config, resolve
+    from mggcn.runs import Config, Requirements, RunFolder, load_data, load_run, read_config, resolve
     from mggcn.training import Ranks, choose_device, wake
 
     ranks = Ranks.current()
@@ -98,8 +98,8 @@ def train(
     if warm_start is not None:
         if tune is not None:
             raise InputError("--tune: a warm start has the settings of its run; leave it out beside --warm-start")
-        origin = WarmStart.of(warm_start, allow_import=options.allow_import)
-        base = base if config else Config(method=origin.run.record.method, settings=origin.run.record.settings)
+        origin = load_run(warm_start, allow_import=options.allow_import)
+        base = base if config else Config(method=origin.record.method, settings=origin.record.settings)
     name = dataset or base.dataset
     if name is None:
         raise InputError("train: name a data set, or a --config that names one")
@@ -120,7 +120,7 @@ def train(
     if ranks.size == 1:  # ranks have chosen their GPUs, which other threads do not know
         wake(run_device)
     data = load_data(name, options.root, ranks, options.access)
-    described = origin.describe() if origin else None
+    described = origin.as_origin() if origin else None
     plan = resolve(method, data, changes, preset=start, seed=first_seed, device=run_device, warm_start=described)
     tuning = None
     if tune is not None:

@@ -16,7 +16,6 @@ SHAPES = ("circle", "square", "triangle-up", "diamond")
 _MOST_POINTS = 5_000
 _SHORTEST = 1e-6  # a logarithmic scale cannot show 0
 ACCURACY, _HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
-_LEARNING_COLOURS, _LEARNING_HEIGHT = {"training": OKABE_ITO[1], "validation": OKABE_ITO[0]}, 260
 
 Values = list[dict[str, Any]]
 Spec = dict[str, Any]
@@ -74,44 +73,52 @@ def charts(section: Section, points: int) -> dict[str, Spec]:
         "time": _time(alt, section, rows),
         "memory": _memory(alt, section, rows),
     }
-    if curves := _curves_data(section, points):
-        lines = alt.Chart(alt.InlineData(values=curves)).mark_line(strokeWidth=1.5, clip=True)
-        by_time = alt.X("seconds:Q", title="time since the start, s", scale=_log(alt))
-        by_epoch = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1, format="d"))
-        drawn["by_time"] = _convergence(alt, section, lines.encode(x=by_time), "time")
-        drawn["by_epoch"] = _convergence(alt, section, lines.encode(x=by_epoch), "epochs")
+    return {name: as_spec(chart) for name, chart in drawn.items()} | curves(section, points)
+
+
+def curves(section: Section, points: int) -> dict[str, Spec]:
+    """Validation accuracy by time and by epoch, of at most ``points`` points; nothing if no row has a curve."""
+    alt, values = require_altair(), _curves_data(section, points)
+    if not values:
+        return {}
+    lines = alt.Chart(alt.InlineData(values=values)).mark_line(strokeWidth=1.5, clip=True)
+    by_time = alt.X("seconds:Q", title="time since the start, s", scale=_log(alt))
+    drawn = {
+        "by_time": _convergence(alt, section, lines.encode(x=by_time), "time"),
+        "by_epoch": _convergence(alt, section, lines.encode(x=_epochs(alt)), "epochs"),
+    }
     return {name: as_spec(chart) for name, chart in drawn.items()}
 
 
-def learning_charts(row: Row, points: int) -> dict[str, Spec]:
-    """Loss and validation accuracy by epoch; nothing if the first seed has no curve."""
-    if not has_curve(row):
-        return {}
-    alt = require_altair()
-    base = alt.Chart(alt.InlineData(values=learning_data(row, points)))
-    seed = f", seed {row.records[0].seed}" if row.done > 1 else ""
-    best = f"the dashed line is the best epoch, {row.records[0].best_epoch}"
-    loss = _learning_curve(alt, base, row, "loss", "loss")
-    accuracy = _learning_curve(alt, base, row, "accuracy", "validation accuracy, %")
-    return {
-        "loss": as_spec(sized(loss, f"Training and validation loss{seed}; {best}", _LEARNING_HEIGHT)),
-        "val_accuracy": as_spec(sized(accuracy, f"Validation accuracy{seed}", _LEARNING_HEIGHT)),
-    }
-
-
-def learning_data(row: Row, points: int) -> Values:
-    """Loss and accuracy of the first seed's epochs, at most ``points`` of them; losses that are not finite are None."""
-    curve = row.records[0].curve
-    return [
-        {
-            "epoch": epoch.number,
-            "nodes": nodes,
-            "loss": float(f"{loss:.5g}") if math.isfinite(loss) else None,
-            "accuracy": _percent(epoch.val_accuracy) if nodes == "validation" else None,
-        }
-        for epoch in (curve[number] for number in spaced(len(curve), points))
+def loss(row: Row, points: int) -> Spec:
+    """Training and validation loss by epoch of the first seed, which has a curve; at most ``points`` epochs."""
+    alt, record, colours = require_altair(), row.records[0], {"training": OKABE_ITO[1], "validation": OKABE_ITO[0]}
+    epochs = [record.curve[number] for number in spaced(len(record.curve), points)]
+    values = [
+        {"epoch": epoch.number, "nodes": nodes, "loss": float(f"{loss:.5g}") if math.isfinite(loss) else None}
+        for epoch in epochs
         for nodes, loss in (("training", epoch.train_loss), ("validation", epoch.val_loss))
     ]
+    base = alt.Chart(alt.InlineData(values=values))
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    lines = (
+        base.transform_filter("isValid(datum.loss)")
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=_epochs(alt),
+            y=alt.Y("loss:Q", scale=alt.Scale(zero=False)),
+            color=alt.Color("nodes:N", title=None, scale=scale, legend=alt.Legend(orient="bottom")),
+            tooltip=["nodes:N", "epoch:Q", alt.Tooltip("loss:Q", format=",.4~g")],
+        )
+    )
+    best = (
+        base.transform_aggregate(epochs="count()")
+        .mark_rule(strokeDash=[4, 3], color=OKABE_ITO[6])
+        .encode(x=alt.datum(record.best_epoch))
+    )
+    seed = f", seed {record.seed}" if row.done > 1 else ""
+    title = f"Training and validation loss{seed}; the dashed line is the best epoch, {record.best_epoch}"
+    return as_spec(sized(alt.layer(best, lines), title))
 
 
 def as_spec(chart: Any) -> Spec:
@@ -136,8 +143,8 @@ def sized(chart: Any, title: str, height: int = _HEIGHT) -> Any:
 
 def colours(alt: Any, labels: Sequence[str]) -> Any:
     """A colour for each label."""
-    cycle = list(itertools.islice(itertools.cycle(OKABE_ITO), len(labels)))
-    return alt.Color("method:N", scale=alt.Scale(domain=list(labels), range=cycle), legend=_legend(alt))
+    scale = alt.Scale(domain=list(labels), range=list(OKABE_ITO))  # which repeats
+    return alt.Color("method:N", scale=scale, legend=_legend(alt))
 
 
 def shapes(alt: Any, labels: Sequence[str]) -> Any:
@@ -223,31 +230,9 @@ def _curves_data(section: Section, points: int) -> Values:
     return values
 
 
-def _learning_curve(alt: Any, base: Any, row: Row, field: str, title: str) -> Any:
-    nodes = ["training", "validation"] if field == "loss" else ["validation"]
-    colour = alt.Color(
-        "nodes:N",
-        title=None,
-        scale=alt.Scale(domain=nodes, range=[_LEARNING_COLOURS[name] for name in nodes]),
-        legend=alt.Legend(orient="bottom") if field == "loss" else None,
-    )
+def _epochs(alt: Any) -> Any:
     axis, scale = alt.Axis(tickMinStep=1, format="d"), alt.Scale(zero=False, nice=False)
-    lines = (
-        base.transform_filter(f"isValid(datum.{field})")
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X("epoch:Q", title="epoch", axis=axis, scale=scale),
-            y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=False)),
-            color=colour,
-            tooltip=["nodes:N", "epoch:Q", alt.Tooltip(f"{field}:Q", title=title, format=",.4~g")],
-        )
-    )
-    best = (
-        base.transform_aggregate(epochs="count()")
-        .mark_rule(strokeDash=[4, 3], color=OKABE_ITO[6])
-        .encode(x=alt.datum(row.records[0].best_epoch))
-    )
-    return alt.layer(best, lines)
+    return alt.X("epoch:Q", title="epoch", axis=axis, scale=scale)
 
 
 def _log(alt: Any) -> Any:

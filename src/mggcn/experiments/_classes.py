@@ -90,22 +90,15 @@ def class_table(row: Row) -> Table[ClassScores]:
 
 
 def f1_table(rows: Sequence[Row]) -> Table[int]:
-    """F1 of each class, for every row whose confusion matrix has the same classes as the first.
-
-    A line is a method, or a class if there are more classes than methods: tables grow down rather than wide.
-    """
+    """F1 of each class, for every row whose confusion matrix has the same classes as the first."""
     having = [row for row in rows if confusion(row)]
-    scored = [(row, scores(row)) for row in having if names(row) == names(having[0])]
-    first, lines, headings = "method", [row.label for row, _ in scored], names(having[0])
-    values = [[entry.f1 for entry in of_classes] for _, of_classes in scored]
-    if len(headings) > max(len(lines), _MOST_IN_CELLS):
-        first, lines, headings = "class", headings, lines
-        values = [list(of_class) for of_class in zip(*values, strict=True)]
-
-    def column(number: int) -> Column[int]:
-        return Column(headings[number], lambda line: values[line][number], brief_percent)
-
-    return Table([Column(first, lines.__getitem__), *map(column, range(len(headings)))], range(len(lines)))
+    named = names(having[0])
+    columns: list[Column[int]] = [Column("class", named.__getitem__)]
+    for row in having:
+        if names(row) == named:
+            values = [entry.f1 for entry in scores(row)]
+            columns.append(Column(row.label, values.__getitem__, brief_percent))
+    return Table(columns, range(len(named)))
 
 
 def rankings(row: Row) -> list[Ranking]:

@@ -7,14 +7,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-import torch
 
 from mggcn import data as datasets
 from mggcn import methods
-from mggcn._io.files import read_toml, typed
+from mggcn._io.files import read_toml
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, data_roots, is_dataset
 from mggcn.errors import InputError, prefix_errors, unknown
@@ -25,8 +24,9 @@ from mggcn.runs import DataIdentity, Plan, resolve
 from mggcn.training import Training
 
 RUNS = Path("experiments-runs")
-_CPU = torch.device("cpu")
-_NOT_IN_FILES = {"path", "flat"}
+Text = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""One line of text in a file; what Python code passes is not checked."""
+FolderName = Annotated[str, msgspec.Meta(pattern=r"^\w[\w.-]*$")]
 
 
 class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,11 +40,11 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         grows: how the number of nodes of a batch grows according to the paper, such as ``O(b d^L)``.
     """
 
-    label: str
+    label: Text
     method: Any
     settings: Mapping[str, Any] = {}
     on: Mapping[str, Mapping[str, Any]] = {}
-    grows: str = ""
+    grows: Text = ""
 
     @property
     def method_class(self) -> type[Method]:
@@ -67,7 +67,7 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     table: str
-    heading: str
+    heading: Text
     datasets: Mapping[str, str] | None = None
 
     def results(self, dataset: str, plan: Plan) -> dict[str, float]:
@@ -111,18 +111,18 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         methods: names that become the first variants, with their default settings; ``all`` for every method.
     """
 
-    name: str
-    datasets: tuple[str, ...]
+    name: FolderName
+    datasets: tuple[Text, ...]
     variants: tuple[Variant, ...] = msgspec.field(default=(), name="variant")
     seeds: int = 3
-    title: str = ""
-    reproduces: str = ""
+    title: Text = ""
+    reproduces: Text = ""
     settings: Mapping[str, Any] = {}
     preset: Preset = "default"
     measure: Literal["accuracy", "epoch_seconds", "total_seconds"] = "accuracy"
     alone: bool = False
     reference: Reference | None = None
-    folders: Mapping[str, str] = {}
+    folders: Mapping[str, Text] = {}
     path: Path | None = None
     flat: bool = False
     splits: int = 0
@@ -191,13 +191,12 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     for kind, of_kind in zip(kinds, values, strict=True):
                         convert(kind, of_kind)
 
-    def plans(self, data: DataIdentity | str, dataset: str | None = None, device: torch.device = _CPU) -> list[Plan]:
+    def plans(self, data: DataIdentity | str, dataset: str | None = None) -> list[Plan]:
         """Each variant with every setting, which the identity of the data decides if it is known.
 
         Args:
             data: the identity, or only the name.
             dataset: its name in the experiment, if that is another one.
-            device: of the runs.
         """
         self.check()
         known = DataIdentity(data) if isinstance(data, str) else data
@@ -205,7 +204,7 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for variant in self.variants:
             with prefix_errors(variant.label):
                 overrides = self._overrides(variant, dataset or known.name)
-                plans.append(resolve(variant.method, known, overrides, preset=self.preset, device=device))
+                plans.append(resolve(variant.method, known, overrides, preset=self.preset))
         return plans
 
     def _overrides(self, variant: Variant, dataset: str) -> dict[str, object]:
@@ -299,13 +298,7 @@ def read(path: Path | str, *, allow_import: bool = False) -> Experiment:
         allow_import: allow the file to name Python code to import; only for files from a source you trust.
     """
     file = Path(path)
-    values = read_toml(file, dict[str, Any])
-    known = set(Experiment.__struct_encode_fields__) - _NOT_IN_FILES
-    with prefix_errors(file):
-        for name in values:
-            if name not in known:
-                raise unknown("field", name, known)
-        experiment = msgspec.structs.replace(typed(Experiment, values), path=file)
+    experiment = msgspec.structs.replace(read_toml(file, Experiment), path=file)
     tables = {"settings": experiment.settings}
     for number, variant in enumerate(experiment.variants):
         tables[f"variant[{number}]"] = {"method": variant.method}
@@ -314,8 +307,7 @@ def read(path: Path | str, *, allow_import: bool = False) -> Experiment:
     names = {f"{field}.{name}": value for field, table in tables.items() for name, value in table.items()}
     refuse_imports(file, names, allow_import=allow_import)
     with prefix_errors(file):
-        _check_texts(experiment)
-        _check_datasets(experiment)
+        _check_names(experiment)
         for dataset in experiment.datasets:
             experiment.plans(DataIdentity(dataset))
     return experiment
@@ -328,24 +320,7 @@ def read_folder(folder: Path, *, allow_import: bool = False) -> list[Experiment]
     return [read(path, allow_import=allow_import) for path in sorted(folder.glob("*.toml"))]
 
 
-def _check_texts(experiment: Experiment) -> None:
-    """Raise InputError for texts that a table, a page or a folder cannot show."""
-    name, reference = experiment.name, experiment.reference
-    if name in ("", "..") or Path(name).name != name:
-        raise InputError(f"name: {name!r} is not a name for a folder")
-    texts = {"name": name, "title": experiment.title, "reproduces": experiment.reproduces}
-    texts |= {f"datasets[{number}]": name for number, name in enumerate(experiment.datasets)}
-    texts |= {f"folders.{name}": how for name, how in experiment.folders.items()}
-    texts |= {f"variant[{number}].label": each.label for number, each in enumerate(experiment.variants)}
-    texts |= {"reference.heading": reference.heading} if reference else {}
-    for field, text in texts.items():
-        if not text.isprintable():
-            raise InputError(f"{field}: {text!r} is not one line of printable text")
-    if reference and reference.heading.strip() in ("", "paper"):
-        raise InputError(f"reference.heading: {reference.heading!r} does not say how the results differ from ours")
-
-
-def _check_datasets(experiment: Experiment) -> None:
+def _check_names(experiment: Experiment) -> None:
     """Raise InputError for names of data sets, or of the table of published results, that are not known."""
     known, names, reference = datasets.names(), experiment.datasets, experiment.reference
     kinds = {name.partition(":")[0] for name in known if name.partition(":")[2].isupper()}
@@ -363,6 +338,8 @@ def _check_datasets(experiment: Experiment) -> None:
         for name in used:
             if name not in names:
                 raise InputError(f"{field}: {unknown('data set', name, names)}")
+    if reference and reference.heading.strip() in ("", "paper"):
+        raise InputError(f"reference.heading: {reference.heading!r} does not say how the results differ from ours")
     if reference and published.table(reference.table) is None:
         tables = [table.name for table in published.published().tables]
         raise InputError(f"reference.table: {unknown('table', reference.table, tables)}")

@@ -13,13 +13,14 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import torch
 
@@ -135,23 +136,28 @@ def execute_in_processes(load: Load, jobs: Iterable[Job], ledger: Ledger, proces
     waiting = deque(group[0] for group in sharing.values())
     slots = deque(threads.shares(processes))
     busy: dict[Connection, tuple[BaseProcess, Job]] = {}
+
+    def assign(pipe: Connection, process: BaseProcess) -> None:
+        busy[pipe] = (process, waiting.popleft())
+        with suppress(OSError):  # the process died, which the next read from the pipe reports
+            pipe.send(busy[pipe][1])
+
     try:
         while waiting or busy:
             while waiting and len(busy) < processes:
                 slots.rotate(-1)
                 with _signals_held():
-                    pipe, process = _start(load, ledger.path, slots[0])
-                    busy[pipe] = (process, waiting.popleft())
-                _send(pipe, busy[pipe][1])
+                    assign(*_start(load, ledger.path, slots[0]))
             ready = wait(list(busy))
             for pipe in [each for each in busy if each in ready]:
                 process, job = busy.pop(pipe)
-                outcome = _result(pipe, process, job)
+                outcome = _receive(pipe)
+                if outcome is None:
+                    process.join()
+                    outcome = Outcome(job, None, f"its process ended with exit code {process.exitcode}")
                 if process.is_alive() and waiting:
-                    busy[pipe] = (process, waiting.popleft())
-                    _send(pipe, busy[pipe][1])
+                    assign(pipe, process)
                 else:
-                    _send(pipe, None)
                     pipe.close()
                 if outcome.record is not None:
                     ledger.records[job.plan.digest] = outcome.record
@@ -196,28 +202,12 @@ def _start(load: Load, path: Path, cores: list[int]) -> tuple[Connection, BasePr
     return pipe, process
 
 
-def _send(pipe: Connection, message: Job | Outcome | None) -> None:
-    try:
-        pipe.send(message)
-    except OSError:
-        return  # the process died, which the next read from the pipe reports
-
-
-def _receive(pipe: Connection) -> Job | Outcome | None:
+def _receive(pipe: Connection) -> Any:
     """What the other process sent; None if there is no more or it ended."""
     try:
-        message: Job | Outcome | None = pipe.recv()
+        return pipe.recv()
     except (EOFError, OSError):
         return None
-    return message
-
-
-def _result(pipe: Connection, process: BaseProcess, job: Job) -> Outcome:
-    outcome = _receive(pipe)
-    if isinstance(outcome, Outcome):
-        return outcome
-    process.join()
-    return Outcome(job, None, f"its process ended with exit code {process.exitcode}")
 
 
 def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
@@ -227,15 +217,17 @@ def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
     torch.set_num_threads(len(cores))
     dataset: Dataset | None = None
     warm: set[str] = set()
-    while isinstance(job := _receive(pipe), Job):
+    while job := _receive(pipe):
         try:
             if dataset is None:
                 dataset = load()
             ledger = Ledger(path)
             outcomes = recall([job], ledger) or execute(dataset, [job], ledger, lambda _: Silent(), warm)
-            _send(pipe, next(iter(outcomes)))
+            outcome = next(iter(outcomes))
         except InputError as error:
-            _send(pipe, Outcome(job, None, str(error)))
+            outcome = Outcome(job, None, str(error))
+        with suppress(OSError):  # the parent ended
+            pipe.send(outcome)
 
 
 def _end_with_parent() -> None:

@@ -4,7 +4,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -105,8 +105,9 @@ def _charts(section: Section, points: int) -> dict[str, charts.Spec]:
     drawn: dict[str, charts.Spec | None] = {}
     if _is_comparison(section):
         drawn |= charts.charts(section, points)
-    elif section.measured:
-        drawn |= charts.learning_charts(section.measured[0], points)
+    elif section.measured and charts.has_curve(section.measured[0]):
+        drawn["loss"] = charts.loss(section.measured[0], points)
+        drawn["by_epoch"] = charts.curves(section, points)["by_epoch"]
     if best:
         drawn["confusion"] = classes.confusion_chart(section.dataset, best)
         drawn["ranking"] = classes.ranking_chart(section.dataset, best)
@@ -119,23 +120,9 @@ def title(sections: Sequence[Section]) -> str:
     if len(rows) == 1 and not sections[0].experiment:
         of_seeds = f", {_seeds(rows[0].records)}" if rows[0].records else ""
         return f"{rows[0].label} on {sections[0].dataset}{of_seeds}"
-    groups: dict[str, list[Section]] = {}
-    for section in sections:
-        info = section.experiment
-        groups.setdefault((info.title or info.name) if info else "", []).append(section)
-    titles = []
-    for name, group in groups.items():
-        datasets = _listed(section.dataset for section in group)
-        methods = _listed(row.label for section in group for row in section.rows)
-        titles.append(f"{name}: {datasets}" if name else f"{methods} on {datasets}")
-    return _listed(titles, "; ")
-
-
-def _listed(names: Iterable[str], separator: str = ", ") -> str:
-    unique = list(dict.fromkeys(names))
-    more = [f"{len(unique) - _MOST_NAMES + 1} more"] if len(unique) > _MOST_NAMES else []
-    shown = unique[: _MOST_NAMES - 1] if more else unique
-    return separator.join([*shown, *more])
+    titles = list(dict.fromkeys(section.title for section in sections))
+    more = [f"{len(titles) - _MOST_NAMES} more"] if len(titles) > _MOST_NAMES else []
+    return "; ".join([*titles[:_MOST_NAMES], *more])
 
 
 def _names(sections: Sequence[Section]) -> list[str]:
@@ -143,7 +130,7 @@ def _names(sections: Sequence[Section]) -> list[str]:
     if len(sections) == 1:
         return [""]
     same = len({section.experiment for section in sections}) == 1
-    return [section.dataset if same else section.short for section in sections]
+    return [section.dataset if same else section.title for section in sections]
 
 
 def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
@@ -161,7 +148,7 @@ def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
     if _is_comparison(section):
         parts = [about, figures[0], *warnings, figures[1], *_comparison(section, chart), *_classes(section, chart)]
     elif section.measured:
-        curves = f'<div class="beside">{chart("loss")}{chart("val_accuracy")}</div>' if "loss" in drawn else _NO_CURVE
+        curves = f'<div class="beside">{chart("loss")}{chart("by_epoch")}</div>' if "loss" in drawn else _NO_CURVE
         parts = [_facts(section), *warnings, "<h3>Learning curves</h3>", curves, *_classes(section, chart)]
         parts += ["<h3>All figures</h3>", about, *figures]
     else:

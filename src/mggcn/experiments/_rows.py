@@ -122,12 +122,6 @@ class Row:
         """Every setting of the runs; empty if nothing was run."""
         return self.records[0].settings if self.records else {}
 
-    @property
-    def difference(self) -> float | None:
-        """The mean accuracy minus the published one; None if either is missing."""
-        published = self.published.get("accuracy")
-        return None if not self.records or published is None else self.figures.accuracy - published
-
     def summary(self) -> dict[str, Any]:
         """The row without its single runs, ready for JSON."""
         kept = ("label", "method", "device", "seeds", "done", "reasons", "published", "reference", "grows")
@@ -176,11 +170,6 @@ class Section:
         """The name of the data set, after the title of the experiment."""
         info = self.experiment
         return f"{info.title or info.name}: {self.dataset}" if info else self.dataset
-
-    @property
-    def short(self) -> str:
-        """The title where space is scarce."""
-        return f"{self.experiment.name}: {self.dataset}" if self.experiment else self.dataset
 
     @property
     def about(self) -> str:

@@ -158,7 +158,7 @@ def run(
     Returns:
         A table for each data set. A data set that is not available has a table, too, which says why.
     """
-    work = _Work(_read(experiment, allow_import=allow_import), seeds, device, out, root, access, progress)
+    work = _Work(experiment, seeds, device, out, root, access, progress, allow_import=allow_import)
     if jobs < 1:
         raise InputError(f"jobs: {jobs} is less than 1")
     if jobs > 1 and work.experiment.alone:
@@ -177,12 +177,8 @@ def status(
     allow_import: bool = False,
 ) -> list[Section]:
     """The tables of an experiment from the runs that are finished, without loading data or writing files."""
-    work = _Work(_read(experiment, allow_import=allow_import), seeds, device, out)
+    work = _Work(experiment, seeds, device, out, allow_import=allow_import)
     return [work.section(name) for name in work.experiment.datasets]
-
-
-def _read(experiment: Experiment | Path | str, *, allow_import: bool) -> Experiment:
-    return experiment if isinstance(experiment, Experiment) else read(experiment, allow_import=allow_import)
 
 
 class _Work:
@@ -190,16 +186,18 @@ class _Work:
 
     def __init__(
         self,
-        experiment: Experiment,
+        experiment: Experiment | Path | str,
         seeds: int | None,
         device: str | torch.device,
         out: Path | str | None,
         root: Path | None = None,
         access: Access = AUTOMATIC,
         progress: ExperimentProgress | None = None,
+        *,
+        allow_import: bool,
     ) -> None:
-        if seeds is not None and seeds < 1:
-            raise InputError(f"seeds: {seeds} is less than 1")
+        if not isinstance(experiment, Experiment):
+            experiment = read(experiment, allow_import=allow_import)
         self.experiment = experiment if seeds is None else msgspec.structs.replace(experiment, seeds=seeds)
         self.device, self.root, self.access = choose_device(device), root, access
         self.progress = progress or ExperimentProgress()

@@ -89,11 +89,6 @@ class Table(Generic[T]):
         return [column.heading for column in self.columns]
 
     @property
-    def values(self) -> list[list[Value]]:
-        """The values of each row."""
-        return [[column.value(item) for column in self.columns] for item in self.items]
-
-    @property
     def texts(self) -> list[list[str]]:
         """The text of each row."""
         return [[column.text(item) for column in self.columns] for item in self.items]
@@ -237,7 +232,7 @@ def provenance(sections: Sequence[Section]) -> Table[Sequence[Value]]:
     """For each row, the commands that train its runs and the numbers of their environments."""
     known = environments(sections)
     rows = [
-        [section.short, row.label, _numbers(known, row), command]
+        [section.title, row.label, _numbers(known, row), command]
         for section in sections
         for row in section.rows
         for command in commands(section, row)
@@ -378,7 +373,9 @@ _NOTE_ON_AREAS = (
 )
 _DIFFERENCE: Column[Row] = Column(
     "difference, points",
-    lambda row: row.difference,
+    lambda row: (
+        row.figures.accuracy - row.published["accuracy"] if row.records and "accuracy" in row.published else None
+    ),
     lambda share: f"{share * 100:+.2f}",
     optional=True,
     note="*Difference* is the accuracy minus the paper's, in percentage points.",

@@ -21,7 +21,7 @@ from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.experiments._records import Ledger
 from mggcn.keys import Key
 from mggcn.runs import Plan, continued, fit_plan, resolve
-from mggcn.training import Epoch, Finite, Progress, RunRecord, Training
+from mggcn.training import Epoch, Finite, Progress, RunRecord, Training, difference
 
 TRIALS, RECORDS, BEST = "trials.jsonl", "records.jsonl", "best.toml"
 
@@ -162,7 +162,7 @@ class Search:
     def identity(self) -> dict[str, Any]:
         """What must be the same for a search to continue."""
         of_run = {name: value for name, value in self.plan({}).identity.items() if name != "seed"}
-        return of_run | {"seeds": self.seeds, "target": self.target, "searched": list(self.start)}
+        return of_run | {"seeds": self.seeds, "target": self.target, "tried": list(self.start)}
 
     def value(self, records: Sequence[RunRecord]) -> float:
         """The value of a trial: the mean validation metric of its runs."""
@@ -208,8 +208,9 @@ class Tuning:
         with self._log.held() as lines:
             if not lines:
                 self._log.append({"search": self._search.identity})
-            elif difference := _difference(lines[0].get("search") or {}, self._search.identity):
-                raise InputError(f"{self._log.path}: belongs to another search ({difference}); use another folder")
+            stored = lines[0].get("search") if lines else self._search.identity
+            if changed := difference(self._search.identity, stored if isinstance(stored, dict) else {}, ", now"):
+                raise InputError(f"{self._log.path}: belongs to another search ({changed}); use another folder")
             self._ledger = Ledger(self._folder / RECORDS)
             self._trials: list[tuple[Trial, Any]] = []
             for number, line in enumerate(lines[1:], 1):
@@ -355,12 +356,3 @@ def require_optuna() -> Any:
         raise InputError("tune: needs Optuna; pip install 'mggcn[tune]'") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
-
-
-def _difference(stored: Any, identity: Any) -> str:
-    """The first field in which two descriptions differ, with both values; empty if they are equal."""
-    if not isinstance(stored, Mapping) or not isinstance(identity, Mapping):
-        return "" if stored == identity else f"{stored}, now {identity}"
-    name = next((name for name in {**identity, **stored} if stored.get(name) != identity.get(name)), "")
-    separator = ": " if isinstance(stored.get(name), Mapping) else " "
-    return f"{name}{separator}{_difference(stored.get(name), identity.get(name))}" if name else ""

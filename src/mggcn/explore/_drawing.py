@@ -49,18 +49,10 @@ class Picks:
         return tuple(hops)
 
 
-def svg(picks: Picks, *, title: str = "", classes: Sequence[str] = (), legend: bool = True) -> str:
-    """Draw picks.
-
-    Args:
-        picks: a target and its picks.
-        title: above the drawing; the target's name if empty.
-        classes: the names of the classes, for the legend.
-        legend: whether to explain numbers, rings, sizes and colours below the drawing.
-    """
-    title = title or f"Picks of {picks.names[0]}"
+def svg(picks: Picks, classes: Sequence[str] = ()) -> str:
+    """Draw picks; ``classes`` are the names of the classes, for the tooltips."""
+    title = f"Picks of {picks.names[0]}"
     places, radii = _places(picks), [min(22.0, 8 + math.log2(1 + degree)) for degree in picks.degrees]
-    lines = _legend([picks], classes) if legend else []
     wide = max(abs(place.real) + radius for place, radius in zip(places, radii, strict=True)) + _AROUND
     high = max(abs(place.imag) + radius for place, radius in zip(places, radii, strict=True)) + _AROUND
     width, height = max(2 * wide, _NARROWEST), 2 * high
@@ -73,20 +65,13 @@ def svg(picks: Picks, *, title: str = "", classes: Sequence[str] = (), legend: b
     return _image(
         title,
         width,
-        height + _LINE * (len(lines) + 1.5),
+        height + 1.5 * _LINE,
         f'<text x="4" y="13" font-size="12" font-weight="600">{escape(_shortened(title, int(width / 7.5)))}</text>',
         f'<svg y="{_LINE}" width="{_n(width)}" height="{_n(height)}" '
         f'viewBox="{_n(-width / 2)} {_n(-height / 2)} {_n(width)} {_n(height)}">',
         *(*rings, *arrows, *nodes),
         "</svg>",
-        *_stacked(lines, height + 2 * _LINE),
     )
-
-
-def legend(several: Sequence[Picks], classes: Sequence[str] = ()) -> str:
-    """One legend for several drawings that have none."""
-    lines = _legend(several, classes)
-    return _image("Legend", _NARROWEST, _LINE * (len(lines) + 0.5), *_stacked(lines, _LINE))
 
 
 def colour(label: int | None) -> str:
@@ -148,7 +133,8 @@ def _arrow(start: complex, end: complex, start_radius: float, end_radius: float)
     )
 
 
-def _legend(several: Sequence[Picks], classes: Sequence[str]) -> list[str]:
+def legend(several: Sequence[Picks], classes: Sequence[str] = ()) -> str:
+    """One legend for several drawings."""
     degrees = [degree for picks in several for degree in picks.degrees]
     labels = {label for picks in several for label in picks.labels}
     low, high = min(degrees), max(degrees)
@@ -157,16 +143,13 @@ def _legend(several: Sequence[Picks], classes: Sequence[str]) -> list[str]:
         "<text>ring: steps from the target</text>",
         f"<text>size: degree, {f'{low:,} to {high:,}' if low < high else f'{low:,}'}</text>",
     ]
-    shown = sorted(labels, key=lambda label: math.inf if label is None else label)
-    return lines + [
+    lines += [
         f'<circle cx="5" cy="-4" r="5" fill="{colour(label)}" stroke="currentColor"{_dashed(label)}/>'
         f'<text x="15">{escape(_shortened(_class_name(label, classes), 32))}</text>'
-        for label in shown
+        for label in sorted(labels, key=lambda label: math.inf if label is None else label)
     ]
-
-
-def _stacked(lines: Sequence[str], top: float) -> list[str]:
-    return [f'<g transform="translate(4 {_n(top + _LINE * index)})">{line}</g>' for index, line in enumerate(lines)]
+    stacked = [f'<g transform="translate(4 {_LINE * (1 + index)})">{line}</g>' for index, line in enumerate(lines)]
+    return _image("Legend", _NARROWEST, _LINE * (len(lines) + 0.5), *stacked)
 
 
 def _image(title: str, width: float, height: float, *parts: str) -> str:

@@ -113,7 +113,8 @@ class Explorer:
         """
         try:
             logits = bool(self._probabilities(node).max() > _SATURATED)
-            explained = explain([replace(self.scorer, draws=1)], node, logits=logits)
+            once = replace(self.scorer, inference=replace(self.scorer.inference, draws=1))
+            explained = explain([once], node, logits=logits)
         except InputError as error:
             return {"reason": str(error), "total": self.dataset.num_features, "features": []}
         size = np.maximum(np.abs(explained.target), np.abs(explained.others))

@@ -77,7 +77,7 @@ def picks_part(run: Run, dataset: Dataset) -> Part | None:
         drawings.append(picks)
         figures.append(
             '<figure style="margin:0;max-width:100%;overflow-x:auto">'
-            f"{drawing.svg(picks, classes=dataset.classes, legend=False)}"
+            f"{drawing.svg(picks, dataset.classes)}"
             f'<figcaption class="note">{escape(caption)}</figcaption></figure>'
         )
     legend = drawing.legend(drawings, dataset.classes)

@@ -3,10 +3,9 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.runs._assessment import Assessment, Thresholds, separability, unlike
 from mggcn.runs._explaining import Explanation, explain
 from mggcn.runs._fitting import fit_plan
-from mggcn.runs._folder import RunFolder, WarmStart, continued, fit, is_finished, load_data, load_run, resume
+from mggcn.runs._folder import RunFolder, continued, fit, is_finished, load_data, load_run, resume
 from mggcn.runs._matching import PART_NAMES
 from mggcn.runs._plan import (
     WITHOUT_EFFECT,
@@ -18,9 +17,9 @@ from mggcn.runs._plan import (
     read_config,
     resolve,
 )
-from mggcn.runs._predictions import Embeddings, Predictions, check_format
+from mggcn.runs._predictions import Assessment, Embeddings, Predictions, check_format, unlike
 from mggcn.runs._run import Ensemble, Run
-from mggcn.runs._scoring import PickEffect, Scorer, without_padding
+from mggcn.runs._scoring import PickEffect, Scorer
 
 __all__ = [
     "PART_NAMES",
@@ -36,7 +35,6 @@ __all__ = [
     "Run",
     "fit",
     "load_run",
-    "published_results",
     "read_config",
     "resolve",
     "resume",

@@ -17,7 +17,7 @@ other nodes that the model reads. Log-odds distinguish nodes whose probabilities
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,13 +115,15 @@ def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, l
     """
     _check_attributable(scorers)
     data, run = scorers[0].dataset, scorers[0].run
-    draws = [[scorer.scores(scorer.batch(node, draw))[0] for draw in range(scorer.draws)] for scorer in scorers]
+    draws = [
+        [scorer.scores(scorer.batch(node, draw))[0] for draw in range(scorer.inference.draws)] for scorer in scorers
+    ]
     probabilities = np.mean([torch.stack(of_run).exp().mean(dim=0).numpy() for of_run in draws], axis=0)
     label = int(probabilities.argmax()) if label is None else label
     parts = [_attribute(scorer, node, label, logits=logits) for scorer in scorers]
     target, others, value, baseline = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
     pickers = [scorer for scorer in scorers if scorer.picker is not None]
-    drawn = [scorer.leave_one_out(node, draw) for scorer in pickers for draw in range(scorer.draws)]
+    drawn = [scorer.leave_one_out(node, draw) for scorer in pickers for draw in range(scorer.inference.draws)]
     picks = mean_effects(drawn)[1] if drawn else []
     ids = data.ids_of([node, *(pick.node for pick in picks)]).tolist()
     names = run.record.dataset.get("feature_names") or data.feature_names or [""] * target.size
@@ -148,17 +150,17 @@ def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.i
     """
     width = int(scorer.run.record.dataset["num_features"])
     result = np.zeros((nodes.size, width))
-    for draw in range(scorer.draws):
+    for draw in range(scorer.inference.draws):
         first = 0
         for drawn, owner in _apart(scorer, nodes, draw):
-            batch = drawn.to(scorer.compute.device)
+            batch = drawn.to(scorer.inference.compute.device)
             part = slice(first, first + batch.targets.numel())
-            rows, forward = dense_rows(scorer.view, batch), scorer.forward(batch)
+            rows, forward = dense_rows(scorer.inference.view, batch), scorer.forward(batch)
             of_class = torch.from_numpy(labels[part]).to(rows.device)
-            with scorer.compute.arithmetic():
+            with scorer.inference.compute.arithmetic():
                 gradient = _mean_gradient(lambda x: log_odds(forward(x), of_class).sum(), rows, _FEW_STEPS)  # noqa: B023
             by_row = (gradient * rows).double().view(len(rows), -1, width).sum(dim=1)
-            np.add.at(result[part], owner, by_row.cpu().numpy() / scorer.draws)
+            np.add.at(result[part], owner, by_row.cpu().numpy() / scorer.inference.draws)
             first = part.stop
     return result
 
@@ -176,15 +178,19 @@ def _attribute(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
     """The contributions of a node's own features and of all others, the value, and the baseline; means over draws."""
     own, parts = _target_only(scorer, node), []
-    for draw in range(scorer.draws):
+    for draw in range(scorer.inference.draws):
         batch = scorer.batch(node, draw)
-        rows, of_target, forward = dense_rows(scorer.view, batch), dense_rows(own, batch), scorer.forward(batch)
+        rows, of_target, forward = (
+            dense_rows(scorer.inference.view, batch),
+            dense_rows(own, batch),
+            scorer.forward(batch),
+        )
 
         def value(x: Tensor) -> Tensor:
             scores = forward(x)  # noqa: B023
             return log_odds(scores, torch.tensor([label]))[0] if logits else scores[0, label].exp()
 
-        with scorer.compute.arithmetic():
+        with scorer.inference.compute.arithmetic():
             with torch.no_grad():
                 end, start = float(value(rows)), float(value(torch.zeros_like(rows)))
             gradient = torch.zeros_like(rows)
@@ -206,7 +212,7 @@ def _target_only(scorer: Scorer, node: int) -> View:
     indptr = np.where(np.arange(data.num_nodes + 1) > node, row.nnz, 0)
     x = as_features(csr_array((row.data, row.indices, indptr), shape=(data.num_nodes, row.shape[1])))
     scaled, unlabelled = Scaled(x, Scaler("none")), partial(np.full, data.num_nodes, UNLABELLED)
-    view = GraphView(data.graph, scaled, unlabelled, len(run.classes), run.model, run.key, scorer.compute)
+    view = GraphView(data.graph, scaled, unlabelled, len(run.classes), run.model, run.key, scorer.inference.compute)
     return run.plan.method.prepare(view).eval
 
 
@@ -220,7 +226,7 @@ def _apart(scorer: Scorer, nodes: NDArray[np.int64], draw: int) -> Iterator[tupl
     """Batches in which every target has input rows of its own, and the index of the target of each row."""
     key = scorer.run.key.fold("eval", draw)
     if scorer.picker is not None or not scorer.batch(int(nodes[0]), draw).blocks:
-        for batch in scorer.view.sampler.batches(nodes, key, _TARGETS):
+        for batch in scorer.inference.view.sampler.batches(nodes, key, _TARGETS):
             yield batch, np.arange(batch.nodes.numel()) % batch.targets.numel()
         return
     waiting: list[Batch] = []
@@ -255,17 +261,12 @@ def _side_by_side(batches: Sequence[Batch]) -> Batch:
 def _mean_gradient(function: Callable[[Tensor], Tensor], rows: Tensor, steps: int) -> Tensor:
     """The mean of a function's gradient on the line from zero to ``rows``, by Gauss and Legendre's rule."""
     total = torch.zeros_like(rows)
-    for point, weight in _quadrature(steps):
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    for point, weight in zip(points.tolist(), weights.tolist(), strict=True):
         x = ((point + 1) / 2 * rows).requires_grad_()
         (gradient,) = torch.autograd.grad(function(x), x)
         total += weight / 2 * gradient
     return total
-
-
-@lru_cache
-def _quadrature(steps: int) -> list[tuple[float, float]]:
-    points, weights = np.polynomial.legendre.leggauss(steps)
-    return list(zip(points.tolist(), weights.tolist(), strict=True))
 
 
 def check_reasons(data: Dataset) -> None:

@@ -22,7 +22,6 @@ from mggcn._io.files import write_atomically
 from mggcn.block import Block
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.methods.method import Method
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.methods.sgc import SGC
@@ -54,12 +53,20 @@ def export(run: "Run", path: Path, batch_size: int) -> None:
 
 def row_shape(run: "Run") -> tuple[int, ...]:
     """The shape of what an exported model reads of each target: [width], or [1 + picks, width]."""
-    method, width = run.plan.method, int(run.record.dataset["num_features"])
+    name, method, width = run.record.method, run.plan.method, int(run.record.dataset["num_features"])
     if isinstance(method, FeatureMLP | SGC):
         return (width,)
     if isinstance(method, SIGN):
         return ((method.hops + 1) * width,)
-    method = _with_fixed_shapes(run.record.method, method, run.model)
+    if not isinstance(method, MixGrained):
+        raise InputError(f"{name}: cannot be exported; mlp, sgc, sign and mg-gcn with up to two layers can")
+    grain_names = grains.schedule(method.layers, has_fine=method.fine, has_skip=method.skip)
+    if not method.fine or not set(grain_names) <= {"fine", "skip"}:
+        raise InputError(f"{name}: cannot be exported with {' and '.join(grain_names)} layers, only with fine and skip")
+    if method.layers > 1 and method.padding != "target":
+        raise InputError(f"{name}: cannot be exported with padding {method.padding!r}, only with 'target'")
+    if not (isinstance(run.model, Layer) and run.model.capturable):
+        raise InputError(f"{name}: cannot be exported with this convolution, only with mean, gcn, pool or gat")
     width *= 1 + method.hops
     return (width,) if method.layers == 1 else (1 + method.picks, width)
 
@@ -69,19 +76,6 @@ def input_rows(shape: tuple[int, ...], view: View, targets: NDArray[np.int64], k
     (batch,) = view.sampler.batches(targets, key.fold("eval", 0), targets.size)
     rows = dense_rows(view, batch)
     return rows if len(shape) == 1 else rows.view(shape[0], targets.size, -1).transpose(0, 1).contiguous()
-
-
-def _with_fixed_shapes(name: str, method: Method, model: nn.Module) -> MixGrained:
-    if not isinstance(method, MixGrained):
-        raise InputError(f"{name}: cannot be exported; mlp, sgc, sign and mg-gcn with up to two layers can")
-    grain_names = grains.schedule(method.layers, has_fine=method.fine, has_skip=method.skip)
-    if not method.fine or not set(grain_names) <= {"fine", "skip"}:
-        raise InputError(f"{name}: cannot be exported with {' and '.join(grain_names)} layers, only with fine and skip")
-    if method.layers > 1 and method.padding != "target":
-        raise InputError(f"{name}: cannot be exported with padding {method.padding!r}, only with 'target'")
-    if not (isinstance(model, Layer) and model.capturable):
-        raise InputError(f"{name}: cannot be exported with this convolution, only with mean, gcn, pool or gat")
-    return method
 
 
 class _LogProbabilities(nn.Module):

@@ -4,7 +4,7 @@ import logging
 import statistics
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,6 +15,7 @@ from torch import Tensor
 from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.runs._matching import match_features
 from mggcn.runs._plan import Plan
 from mggcn.runs._run import Run
 from mggcn.runs._scoring import calibration_nodes
@@ -41,9 +42,6 @@ from mggcn.training import (
     train,
 )
 
-if TYPE_CHECKING:
-    from mggcn.runs._folder import WarmStart
-
 RANKED = 1_000_000
 """The most test nodes whose probabilities are kept to measure how well they rank; more are selected by hash."""
 
@@ -55,12 +53,13 @@ def fit_plan(
     plan: Plan,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
-    origin: "WarmStart | None" = None,
+    origin: Run | None = None,
     ranks: Ranks = ALONE,
 ) -> Run:
     """Train a method whose settings are resolved, see :func:`fit`; open checkpoints are continued and written.
 
-    The run of every rank has the same weights and metrics.
+    With ``origin``, the model starts with the weights and scaling of that run, so it first scores nodes as that run
+    does. The run of every rank has the same weights and metrics.
     """
     given, device = dataset, plan.device
     key, compute = Key.of(plan.seed), plan.compute(device, ranks, dataset)
@@ -72,9 +71,8 @@ def fit_plan(
     if origin is None:
         prepared = plan.prepare(dataset, key, compute)
     else:
-        origin.check(plan)
-        dataset = origin.match(dataset)
-        prepared = plan.prepare(dataset, key, compute, origin.run.model.state_dict(), origin.run.scaler)
+        dataset = _matched(dataset, plan, origin)
+        prepared = plan.prepare(dataset, key, compute, origin.model.state_dict(), origin.scaler)
     prepare_seconds = time.perf_counter() - started
     prepare_peak = environment.peak(device)
     parts = (type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
@@ -127,8 +125,21 @@ def fit_plan(
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
         **tested,
     )
-    view = (given, prepared.eval, replace(compute, ranks=ALONE))
-    return Run(record, plan, prepared.model, prepared.scaler, given, views=[view])
+    alone = replace(Inference.of(fit), compute=replace(compute, ranks=ALONE))
+    return Run(record, plan, prepared.model, prepared.scaler, given, prepared=[(given, alone)])
+
+
+def _matched(dataset: Dataset, plan: Plan, origin: Run) -> Dataset:
+    """The data set with the features of the run to start from; InputError if the plan or the classes do not fit it."""
+    if plan.name != origin.record.method:
+        raise InputError(f"warm start: {origin.record.method} was trained, so {plan.name} cannot start from it")
+    scaling, classes = origin.record.settings["scaling"], ", ".join(origin.classes)
+    if plan.training.scaling != scaling:
+        raise InputError(f"scaling: {plan.training.scaling}, but the run to start from has {scaling}")
+    if dataset.classes != origin.classes:
+        own = ", ".join(dataset.classes)
+        raise InputError(f"{dataset.name}: classes {own}, but the run to start from has {classes}")
+    return match_features(dataset, origin.record.dataset)
 
 
 def _test(fit: Fit) -> tuple[dict[str, Any], float]:

@@ -12,25 +12,23 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tomli_w
 import torch
-from safetensors.torch import save as save_tensors
 
 from mggcn._io import regular
 from mggcn._io.files import parse_tensors, write_atomically
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn._io.temporary import remove_abandoned
-from mggcn.data import Dataset, as_dataset, load_with
+from mggcn.data import PARTS, Dataset, as_dataset, load_with, read_fields
 from mggcn.errors import DataWarning, InputError, InputWarning, prefix_errors
 from mggcn.graph import Direction
 from mggcn.methods import Method, Preset
 from mggcn.methods.settings import refuse_imports
 from mggcn.runs._fitting import fit_plan
-from mggcn.runs._matching import SPLIT, SplitIds, match_features
+from mggcn.runs._matching import SPLIT, SplitIds
 from mggcn.runs._plan import MAY_CHANGE, DataIdentity, Plan, read_config, resolve
 from mggcn.runs._run import WEIGHTS, Run
 from mggcn.training import (
@@ -109,9 +107,15 @@ def fit(
     dataset = as_dataset(dataset, "fit", needs_split=True, direction=direction)
     if dataset.warnings != dataset.notes:  # notes were warned of when the data were read
         warnings.warn(f"{dataset.name}: {dataset.warnings[-1]}", DataWarning, stacklevel=2)
-    ranks, origin = Ranks.current(), None if warm_start is None else _origin(warm_start)
+    ranks, origin = Ranks.current(), warm_start
+    if isinstance(origin, str | Path):
+        try:
+            origin = load_run(origin)
+        except InputError as error:
+            loaded = f"warm_start=mggcn.load_run({str(warm_start)!r}, allow_import=True)"
+            raise InputError(str(error).replace("allow it with allow_import=True", f"give {loaded}")) from None
     if origin is not None and method is None and training is None:
-        record = origin.run.record
+        record = origin.record
         method, settings, preset = record.method, {**record.settings, **(settings or {})}, "paper"
     plan = resolve(
         method or "mg-gcn",
@@ -121,7 +125,7 @@ def fit(
         preset=preset,
         seed=seed,
         device=choose_device(device),
-        warm_start=origin.describe() if origin else None,
+        warm_start=origin.as_origin() if origin else None,
     )
     if checkpoint is None:
         plan.check_ranks(ranks)
@@ -206,7 +210,8 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
         expected = {f"model.{name}": tensor for name, tensor in model.state_dict().items()} | fitted
         check_tensors(tensors, expected, infinite=[_DEVIATION])
     scaler = Scaler(kind, **{name[7:]: tensors[name].numpy() for name in fitted})
-    split = SplitIds.read(path / SPLIT)
+    ids = read_fields(path / SPLIT, PARTS)
+    split = SplitIds(tuple(ids[part] for part in PARTS))
     return Run(record, plan, model, scaler, path=path.resolve(), root=root, stored_split=split)
 
 
@@ -222,65 +227,13 @@ def is_finished(folder: Path) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class WarmStart:
-    """The saved run whose weights and scaling another one starts with, on data with the same features.
-
-    Before its first step the new model scores nodes as the earlier run does.
-    """
-
-    run: Run
-
-    @classmethod
-    def of(cls, run: "Run | str | Path", *, allow_import: bool = False) -> "WarmStart":
-        """From a run, or from its folder."""
-        origin = run if isinstance(run, Run) else load_run(run, allow_import=allow_import)
-        name = origin.record.method
-        if not any(parameter.requires_grad for parameter in origin.model.parameters()):
-            raise InputError(f"warm start: {name} has no weights to start from")
-        if not origin.plan.method.uses_features:
-            raise InputError(f"warm start: the weights of {name} fit only the graph they were trained on")
-        return cls(origin)
-
-    @cached_property
-    def digest(self) -> str:
-        """The sha256 of the weights."""
-        state = self.run.model.state_dict()
-        copied = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()}
-        return hashlib.sha256(save_tensors(copied)).hexdigest()
-
-    def describe(self) -> dict[str, Any]:
-        """What the record of the new run says about it."""
-        if self.run.path is None:
-            raise InputError("warm start: save the run first, so that its folder can be named")
-        dataset = {name: self.run.record.dataset[name] for name in ("name", "digest")}
-        return {"path": str(self.run.path), "dataset": dataset, "seed": self.run.record.seed, "weights": self.digest}
-
-    def check(self, plan: Plan) -> None:
-        """Raise InputError if a plan is of another method or scaling."""
-        if plan.name != self.run.record.method:
-            raise InputError(f"warm start: {self.run.record.method} was trained, so {plan.name} cannot start from it")
-        scaling = self.run.record.settings["scaling"]
-        if plan.training.scaling != scaling:
-            raise InputError(f"scaling: {plan.training.scaling}, but the run to start from has {scaling}")
-
-    def match(self, dataset: Dataset) -> Dataset:
-        """The data set with the features of the earlier run, matched as for predictions."""
-        if dataset.classes != self.run.classes:
-            raise InputError(
-                f"{dataset.name}: classes {', '.join(dataset.classes)}, but the run to start from has "
-                f"{', '.join(self.run.classes)}"
-            )
-        return match_features(dataset, self.run.record.dataset)
-
-
-@dataclass(frozen=True, eq=False)
 class RunFolder:
     """A folder with a run that is not finished; of several ranks, only the first reads and writes it."""
 
     path: Path
     dataset: Dataset
     plan: Plan
-    origin: WarmStart | None = None
+    origin: Run | None = None
     created: tuple[Path, ...] = ()  # to be removed if the run cannot start
     ranks: Ranks = ALONE
 
@@ -290,7 +243,7 @@ class RunFolder:
         path: Path,
         dataset: Dataset,
         plan: Plan,
-        origin: WarmStart | None = None,
+        origin: Run | None = None,
         *,
         numbered: bool = False,
         again: bool = False,
@@ -339,7 +292,7 @@ class RunFolder:
         for name in {*(changes or {})} - {*MAY_CHANGE}:
             raise InputError(f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}")
         data = dataset or load_data(config.dataset, root, ranks, access)
-        origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
+        origin = load_run(config.warm_start, allow_import=allow_import) if config.warm_start else None
         plan = resolve(
             config.method,
             data,
@@ -347,7 +300,7 @@ class RunFolder:
             preset=config.preset,
             seed=config.seed,
             device=choose_device(config.device),
-            warm_start=origin.describe() if origin else None,
+            warm_start=origin.as_origin() if origin else None,
         )
         plan.check_ranks(ranks)
         return cls(path, data, plan, origin, ranks=ranks)
@@ -388,39 +341,32 @@ class RunFolder:
 
 
 @contextmanager
-def continued(folder: Path, plan: Plan, progress: Progress) -> Iterator[Checkpoints | None]:
+def continued(folder: Path, plan: Plan, progress: Progress, every: float = EVERY) -> Iterator[Checkpoints | None]:
     """Open the checkpoints of a run, for :func:`fit_plan`; only an interrupt leaves them behind.
 
     Checkpoints that cannot be used are left out with a warning. If another process trains the same run, there are none.
     ``progress`` is called with the epochs from before an interrupt.
     """
+    checkpoints = Checkpoints(folder, plan.identity_to_resume, every)
     try:
-        opened = Checkpoints(folder, plan.identity_to_resume).open()
+        checkpoints.open()
     except BusyError:
         yield None
         return
     except InputError as error:
         warnings.warn(f"{error}; the run starts again", InputWarning, stacklevel=3)
         shutil.rmtree(folder)
-        opened = Checkpoints(folder, plan.identity_to_resume).open()
+        checkpoints.open()
     try:
-        with opened as checkpoints:
+        with checkpoints:
             for epoch in checkpoints.state.fitted.curve if checkpoints.state else ():
                 progress.epoch(epoch)
             yield checkpoints
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         if isinstance(error, InputError) or not any(folder.glob("*.json")):
-            opened.remove()
+            checkpoints.remove()
         raise
-    opened.remove()
-
-
-def _origin(run: Run | str | Path) -> WarmStart:
-    try:
-        return WarmStart.of(run)
-    except InputError as error:
-        loaded = f"warm_start=mggcn.load_run({str(run)!r}, allow_import=True)"
-        raise InputError(str(error).replace("allow it with allow_import=True", f"give {loaded}")) from None
+    checkpoints.remove()
 
 
 def _numbered(path: Path) -> Iterator[Path]:

@@ -9,14 +9,13 @@ import io
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mggcn.data import PARTS, UNLABELLED, Column, Dataset, as_features, ids_without_date, read_fields
+from mggcn.data import PARTS, UNLABELLED, Column, Dataset, as_features, ids_without_date
 from mggcn.errors import InputError, prefix_errors, warn_caller
 from mggcn.graph import node_numbers
 
@@ -64,12 +63,6 @@ class SplitIds:
     def of(cls, dataset: Dataset) -> "SplitIds":
         """The ids of a data set's split."""
         return cls(tuple(ids_without_date(dataset, nodes) for nodes in dataset.require_split().parts().values()))
-
-    @classmethod
-    def read(cls, path: Path) -> "SplitIds":
-        """What :meth:`to_bytes` wrote."""
-        fields = read_fields(path, PARTS)
-        return cls(tuple(fields[part] for part in PARTS))
 
     def to_bytes(self) -> bytes:
         """The content of ``split.npz``."""

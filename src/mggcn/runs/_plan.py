@@ -262,15 +262,10 @@ def resolve(
 def published_results(
     dataset: Mapping[str, Any], method: str, values: Mapping[str, Any] | None = None
 ) -> dict[str, float]:
-    """MG-GCN's published results to show beside a run of ours, by what they measure.
+    """MG-GCN's published results to show beside a record of ours, by what they measure.
 
     This is the only rule: a result is shown only for the same data (by digest, which covers the split) and the same
-    settings, except those that cannot change results.
-
-    Args:
-        dataset: a record's description of its data set.
-        method: a record's method.
-        values: a record's settings; None for the results with the paper's settings, to be shown as such.
+    settings, except those that cannot change results; without ``values``, if it has the paper's settings.
     """
     name = str(dataset["name"])
     data = published.published().data.get(name)

@@ -4,12 +4,13 @@ The folder of a run holds ``record.json`` (see :class:`mggcn.training.RunRecord`
 scaling), ``split.npz`` (see :mod:`mggcn.runs._matching`) and ``config.toml``, which reproduces the run.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tomli_w
@@ -24,25 +25,22 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, as_dataset, load_with
 from mggcn.errors import InputError, unknown, warn_caller
 from mggcn.keys import Key
-from mggcn.runs._assessment import Thresholds, validation_nodes
 from mggcn.runs._explaining import Explanation, check_reasons, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._matching import SPLIT, SplitIds, match_features, parts_of, targets_of
 from mggcn.runs._plan import Plan
-from mggcn.runs._predictions import Embeddings, Predictions
+from mggcn.runs._predictions import Embeddings, Predictions, Thresholds, validation_nodes
 from mggcn.runs._scoring import Nodes, Probabilities, Scorer
 from mggcn.training import (
     ALONE,
     CONFIG,
     FITTED,
     RECORD,
-    Compute,
     Embedder,
     Inference,
     Ranks,
     RunRecord,
     Scaler,
-    View,
     choose_device,
     record_content,
 )
@@ -130,19 +128,20 @@ class Ensemble:
                 many, which needs the training data.
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             scratch: a folder for a temporary file that holds the probabilities; they are in memory if None.
-            ranks: processes that share the nodes; each gets the predictions of all.
+            ranks: processes that share the nodes; each gets the predictions of all, and the reasons of its share.
         """
         data = self._data(dataset, "predict")
         if reasons:
             check_reasons(data)
         targets, on = targets_of(data, nodes, ids), choose_device(device)
+        share = ranks.part(targets.size)
         validated = validation_nodes(self.runs, data, at_precision) if at_precision is not None else None
 
         def prepared(graph: Dataset) -> list[Scorer]:
             return [Scorer.of(run, graph, on, draws, calibrated=calibrated) for run in self.runs]
 
         scorers = prepared(data)
-        p = _collected(_mean_chunks(scorers, targets[ranks.part(targets.size)]), scratch)
+        p = _collected(_mean_chunks(scorers, targets[share]), scratch)
         if ranks.size > 1:
             p = ranks.gather(torch.from_numpy(np.array(p))).numpy()
         found = Predictions(data, targets, p, parts_of(self.runs, data, targets), self.runs)
@@ -151,7 +150,7 @@ class Ensemble:
             p = _collected(_mean_chunks(scorers if trained is data else prepared(trained), val), None)
             of_val = Predictions(trained, val, p, parts_of(self.runs, trained, val), self.runs)
             found = replace(found, thresholds=Thresholds.of(at_precision, of_val))
-        return replace(found, reasons=_reasons(found, scorers, reasons, ranks)) if reasons else found
+        return replace(found, reasons=_reasons(found, scorers, reasons, share)) if reasons else found
 
     def embed(
         self,
@@ -186,8 +185,7 @@ class Ensemble:
             raise InputError(f"{run.record.method}: its model has no hidden representations")
         data = self._data(dataset, "embed")
         targets = targets_of(data, nodes, ids)
-        scorer = Scorer.of(run, data, choose_device(device), draws, calibrated=False)
-        values = Inference(run.model, scorer.view, run.key, scorer.compute, scorer.draws).hidden(targets)
+        values = run.inference(data, choose_device(device), draws).hidden(targets)
         data.check_unchanged()
         return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
 
@@ -261,7 +259,7 @@ class Run(Ensemble):
         root: the folder in which its data set is searched if that has a name.
         access: how its data set is read.
         stored_split: the nodes of its split, as read from disk; None for a run with a data set.
-        views: the first graph and the last one that were prepared for scoring, and the devices.
+        prepared: the first graph and the last one that were prepared for scoring.
     """
 
     record: RunRecord
@@ -273,7 +271,7 @@ class Run(Ensemble):
     root: Path | None = None
     access: Access = AUTOMATIC
     stored_split: SplitIds | None = None
-    views: list[tuple[Dataset, View, Compute]] = field(default_factory=list)
+    prepared: list[tuple[Dataset, Inference]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         record, name = self.record, self.path or f"seed {self.record.seed}"
@@ -340,17 +338,18 @@ class Run(Ensemble):
         expected = self.record.dataset["name"], self.record.dataset["digest_without_split"]
         return data is self.dataset or (data.name, data.digest_without_split) == expected
 
-    def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
-        """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
-        model = self.model.to(device)
-        for graph, view, compute in self.views:
-            if graph is dataset and compute.device.type == device.type:
-                return view, compute
+    def inference(self, dataset: Dataset, device: torch.device, draws: int | None = None) -> Inference:
+        """The model with a graph prepared for scoring on a device; by default with the draws of the evaluation."""
+        model, draws = self.model.to(device), self.plan.training.draws if draws is None else draws
+        for graph, inference in self.prepared:
+            if graph is dataset and inference.compute.device.type == device.type:
+                return replace(inference, model=model, draws=draws)
         matched = match_features(dataset, self.record.dataset)
         compute = self.plan.compute(device, dataset=matched)
         view = self.plan.method.prepare(methods.view_of(matched, self.scaler, model, self.key, compute)).eval
-        self.views[1:] = [(dataset, view, compute)]
-        return view, compute
+        inference = Inference(model, view, self.key, compute, draws)
+        self.prepared[1:] = [(dataset, inference)]
+        return inference
 
     def export(self, path: str | Path, batch_size: int = 1) -> None:
         """Write the model with ``torch.export``, as a program that scores batches without this package.
@@ -385,8 +384,26 @@ class Run(Ensemble):
         """
         shape = row_shape(self)
         data = self._data(dataset, "rows")
-        view, _ = self.view(data, torch.device("cpu"))
+        view = self.inference(data, torch.device("cpu")).view
         return input_rows(shape, view, targets_of(data, nodes, ids), self.key)
+
+    def as_origin(self) -> dict[str, Any]:
+        """What the record of a run says that starts with the weights of this one; InputError if none can."""
+        method, dataset = self.record.method, self.record.dataset
+        if not any(parameter.requires_grad for parameter in self.model.parameters()):
+            raise InputError(f"warm start: {method} has no weights to start from")
+        if not self.plan.method.uses_features:
+            raise InputError(f"warm start: the weights of {method} fit only the graph they were trained on")
+        if self.path is None:
+            raise InputError("warm start: save the run first, so that its folder can be named")
+        state = self.model.state_dict().items()
+        weights = save_tensors({name: tensor.detach().cpu().contiguous().clone() for name, tensor in state})
+        return {
+            "path": str(self.path),
+            "dataset": {name: dataset[name] for name in ("name", "digest")},
+            "seed": self.record.seed,
+            "weights": hashlib.sha256(weights).hexdigest(),
+        }
 
     def save(self, folder: str | Path) -> "Run":
         """Write the run folder and return the run as saved there; InputError if it could not be loaded from it."""
@@ -425,17 +442,12 @@ def _collected(chunks: Iterator[Probabilities], folder: Path | None) -> Probabil
         return np.memmap(file, np.float64, "r", shape=(count, width))
 
 
-def _reasons(predictions: Predictions, scorers: Sequence[Scorer], count: int, ranks: Ranks) -> dict[int, list[str]]:
-    """The reasons of the first rows of each class, in shares of the ranks; a warning if a method gives none."""
-    rows = np.flatnonzero(predictions.ranks <= count)
-    own = rows[ranks.part(rows.size)]
+def _reasons(predictions: Predictions, scorers: Sequence[Scorer], count: int, share: slice) -> dict[int, list[str]]:
+    """The reasons of the first rows of each class in a share of all; a warning if a method gives none."""
+    rows = np.flatnonzero(predictions.ranks[share] <= count) + share.start
     try:
-        found = reasons_of(scorers, predictions.nodes[own], predictions.class_index[own])
+        reasons = reasons_of(scorers, predictions.nodes[rows], predictions.class_index[rows])
     except InputError as error:
         warn_caller(str(error))
-        found = [[] for _ in own]
-    return {
-        row: texts
-        for rank_rows, rank_texts in ranks.every((own.tolist(), found))
-        for row, texts in zip(rank_rows, rank_texts, strict=True)
-    }
+        reasons = []
+    return dict(zip(rows.tolist(), reasons, strict=False))

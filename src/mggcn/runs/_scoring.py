@@ -22,7 +22,7 @@ from mggcn.keys import Key
 from mggcn.nn.rows import to_dense
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
-from mggcn.training import CHUNK, Compute, Inference, View, calibrated, choose_temperature, log_odds
+from mggcn.training import CHUNK, Inference, View, calibrated, choose_temperature, log_odds
 
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
@@ -63,17 +63,13 @@ class Scorer:
     Attributes:
         run: the run.
         dataset: the graph.
-        view: the same graph, prepared for scoring.
-        compute: the device, precision and threads.
-        draws: the number of draws over which probabilities are averaged.
+        inference: the model with the same graph, prepared for scoring.
         temperature: of calibrated probabilities; 1 for others.
     """
 
     run: "Run"
     dataset: Dataset
-    view: View
-    compute: Compute
-    draws: int
+    inference: Inference
     temperature: float
 
     @classmethod
@@ -87,20 +83,17 @@ class Scorer:
         calibrated: bool = True,
     ) -> "Scorer":
         """Prepare the graph for scoring, unless the run has it prepared already; see :meth:`mggcn.runs.Run.predict`."""
-        if draws is not None and draws < 1:
-            raise InputError(f"draws: {draws} is less than 1")
-        evaluated = run.plan.training.draws
-        draws = draws or evaluated
-        view, compute = run.view(dataset, device)
-        temperature = run.record.temperature if calibrated else 1.0
-        if calibrated and draws != evaluated and not run.plan.training.background_prior:
-            temperature = _temperature_of(run, dataset, draws, device)
-        return cls(run, dataset, view, compute, draws, temperature)
+        inference, training = run.inference(dataset, device, draws), run.plan.training
+        if not calibrated:
+            return cls(run, dataset, inference, 1.0)
+        if inference.draws == training.draws or training.background_prior:
+            return cls(run, dataset, inference, run.record.temperature)
+        return cls(run, dataset, inference, _temperature_of(run, dataset, inference.draws, device))
 
     @cached_property
     def picker(self) -> MixGrainedSampler | DeviceMixGrainedSampler | None:
         """The sampler that draws the picks; None if the method has no picks."""
-        sampler = self.view.sampler
+        sampler = self.inference.view.sampler
         if isinstance(sampler, DeviceMixGrainedSampler):
             return sampler if sampler.layers > 1 else None
         if not isinstance(sampler, MixGrainedSampler) or (sampler.layers == 1 and sampler.has_fine):
@@ -115,12 +108,11 @@ class Scorer:
     def chunks(self, nodes: Nodes) -> Iterator[Probabilities]:
         """[n, classes] the probabilities of some nodes at a time."""
         started = time.perf_counter()
-        inference = Inference(self.run.model, self.view, self.run.key, self.compute, self.draws)
-        for scores in inference.predict_chunks(nodes):
+        for scores in self.inference.predict_chunks(nodes):
             rows = calibrated(scores, self.temperature).exp().cpu().numpy()
             self.dataset.check_unchanged()
             yield from (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
-        seconds, device = time.perf_counter() - started, self.compute.device
+        seconds, device = time.perf_counter() - started, self.inference.compute.device
         _log.info("%s: scored %d nodes on %s in %.2f s", self.dataset.name, nodes.size, device, seconds)
 
     def probabilities(self, nodes: Nodes) -> Probabilities:
@@ -133,7 +125,7 @@ class Scorer:
 
     def members(self, node: int, draw: int) -> list[int]:
         """S(v) in one of the evaluation's draws: the target, then its picks in order."""
-        return without_padding(self._row(node, draw))
+        return [node, *(member for member in self._row(node, draw)[1:] if member != node)]
 
     def _row(self, node: int, draw: int) -> list[int]:
         """S(v) with its padding, as the model receives it."""
@@ -141,7 +133,7 @@ class Scorer:
 
     def batch(self, node: int, draw: int) -> Batch:
         """The batch that scores one target in one of the evaluation's draws, with only the rows that matter for it."""
-        (batch,) = self.view.sampler.batches(np.array([node]), self.run.key.fold("eval", draw), 1)
+        (batch,) = self.inference.view.sampler.batches(np.array([node]), self.run.key.fold("eval", draw), 1)
         return batch
 
     def forward(self, batch: Batch) -> Callable[[Tensor], Tensor]:
@@ -156,8 +148,8 @@ class Scorer:
 
     def scores(self, batch: Batch) -> Tensor:
         """[targets, classes] the calibrated log-probabilities of a batch."""
-        with torch.no_grad(), self.compute.arithmetic():
-            return self.forward(batch)(dense_rows(self.view, batch))
+        with torch.no_grad(), self.inference.compute.arithmetic():
+            return self.forward(batch)(dense_rows(self.inference.view, batch))
 
     def leave_one_out(self, node: int, draw: int) -> tuple[list[int], Tensor]:
         """The picks of a draw in order, and the target's scores with all of them and without each; on the CPU only.
@@ -203,11 +195,6 @@ def dense_rows(view: View, batch: Batch) -> Tensor:
     return to_dense(view.inputs.rows(batch.nodes)).float()
 
 
-def without_padding(members: Sequence[int]) -> list[int]:
-    """S(v) without its padding: the target, then its picks."""
-    return [members[0], *(node for node in members[1:] if node != members[0])]
-
-
 def calibration_nodes(dataset: Dataset, key: Key) -> Nodes:
     """The validation nodes on which the temperature of a run with this key is fitted."""
     return key.fold("calibration").select(dataset.require_split().val, CALIBRATED_ON)
@@ -223,7 +210,6 @@ def _temperature_of(run: "Run", data: Dataset, draws: int, device: torch.device)
                 f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, "
                 f"which are not available ({error}); calibrated=False leaves it out"
             ) from None
-    view, compute = run.view(data, device)
     nodes = calibration_nodes(data, run.key)
-    scores = Inference(run.model, view, run.key, compute, draws).predict(nodes)
+    scores = run.inference(data, device, draws).predict(nodes)
     return choose_temperature(scores.cpu().numpy(), data.y[nodes])

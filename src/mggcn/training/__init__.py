@@ -23,7 +23,7 @@ from mggcn.training._prepared import (
     inputs_of,
     is_read_dense,
 )
-from mggcn.training._ranks import ALONE, Ranks
+from mggcn.training._ranks import ALONE, Ranks, difference
 from mggcn.training._record import (
     CHECKPOINT,
     CONFIG,

@@ -58,7 +58,7 @@ def test_it_is_the_search_of_tune(folder: Path, capsys: pytest.CaptureFixture[st
     assert Path(FOLDER, "records.jsonl").read_text() == records, "no trial is run again"
     assert result["tuned"] == {**search["best"], "out": FOLDER}
     assert main(["train", "data", "--method", "mlp", "--tune", "3", "--epochs", "2"]) == 2
-    assert "belongs to another search (settings: epochs 4, now 2)" in capsys.readouterr().err
+    assert "belongs to another search (epochs 4, now 2)" in capsys.readouterr().err
 
 
 def test_an_interrupted_one_continues(

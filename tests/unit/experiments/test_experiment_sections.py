@@ -70,7 +70,7 @@ def test_a_section_has_the_experiments_titles_labels_and_numbers(tmp_path: Path)
     assert not any("s)" in heading for heading in columns), "seconds are not what it measures"
     assert "- better, seed 1: no room\n- not run: it is not public; ask its owners\n" in text
     assert "SGC averages over neighbours once before training" in text
-    assert "| tiny: cora | better | 1 | mggcn train cora --method gcn " in text
+    assert "| A title: cora | better | 1 | mggcn train cora --method gcn " in text
 
 
 @pytest.mark.usefixtures("published")

@@ -237,7 +237,7 @@ def test_another_search_in_the_same_folder_is_refused(small: Dataset, tmp_path: 
     search(small, tmp_path, 1)
     with pytest.raises(InputError, match=r"belongs to another search \(seeds 1, now 2\)"):
         search(small, tmp_path, 1, seeds=2)
-    with pytest.raises(InputError, match=r"\(settings: hidden 128, now 8\)"):
+    with pytest.raises(InputError, match=r"\(hidden 128, now 8\)"):
         search(small, tmp_path, 1, fixed={**QUICK, "hidden": 8})
     with (tmp_path / "trials.jsonl").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -33,6 +33,7 @@ from mggcn.runs import resolve
 from mggcn.runs._run import Run
 from mggcn.runs._scoring import Scorer
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
+from mggcn.training import Inference
 from mggcn.training._compute import Compute
 from mggcn.training._prepared import DenseInputs, View
 from tests.gpu import GPU
@@ -82,7 +83,7 @@ def test_scores_are_those_of_predict(run: Run, small: Dataset) -> None:
 @pytest.mark.parametrize("settings", [{}, {"layers": 3}, {"skip_self": False}, {"conv": "gat", "layers": 3}])
 def test_leaving_out_the_last_pick_is_drawing_one_fewer(small: Dataset, settings: dict[str, object]) -> None:
     run = mggcn.fit(small, seed=3, device="cpu", settings={**QUICK, **settings})
-    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), views=[])
+    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), prepared=[])
     picks, scores = Scorer.of(run, small).leave_one_out(5, 1)
     expected_picks, expected = Scorer.of(fewer, small).leave_one_out(5, 1)
     assert picks[:3] == expected_picks
@@ -208,7 +209,7 @@ def test_effects_are_logits_where_probabilities_are_saturated(run: Run, small: D
     usual = Explorer(run, small)
     assert not usual.influence(node, 1)["logits"]
     assert not usual.attributions(node)["logits"]
-    steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300), views=[])
+    steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300), prepared=[])
     explorer = Explorer(steep, small)
     influence, attributions = explorer.influence(5, 1), explorer.attributions(5)
     assert influence["probability"] > 0.999
@@ -351,7 +352,7 @@ def test_train_leaves_a_page_for_each_seed(folder: Path, capsys: pytest.CaptureF
 
 def test_the_page_is_the_same_for_a_run_on_a_gpu(run: Run, small: Dataset) -> None:
     expected = picks_part(run, small)
-    view, _ = run.view(small, torch.device("cpu"))
+    view = run.inference(small, torch.device("cpu")).view
     assert isinstance(view.inputs, DenseInputs)
     assert isinstance(view.sampler, MixGrainedSampler)
     inputs = DenseInputs((torch.cat(view.inputs.parts, dim=1).to(GPU),))
@@ -360,7 +361,7 @@ def test_the_page_is_the_same_for_a_run_on_a_gpu(run: Run, small: Dataset) -> No
         run,
         record=replace(run.record, device=GPU.type),
         model=run.model.to(GPU),
-        views=[(small, View(inputs, sampler), Compute(GPU))],
+        prepared=[(small, Inference(run.model, View(inputs, sampler), run.key, Compute(GPU)))],
     )
     scorer = Scorer.of(on_gpu, small, GPU)
     assert isinstance(scorer.picker, DeviceMixGrainedSampler)

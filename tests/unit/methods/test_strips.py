@@ -69,7 +69,7 @@ def test_changed_features_of_mapped_data_are_not_those_on_disk(small: Dataset, t
     for value in (7, 8):
         x = data.x.copy()
         x[:, 0] = value
-        view, _ = run.view(replace(data, x=x), CPU)
+        view = run.inference(replace(data, x=x), CPU).view
         assert torch.equal(torch.cat(view.inputs.parts, dim=1)[:, : x.shape[1]], torch.from_numpy(np.asarray(x)))
 
 

@@ -63,7 +63,7 @@ def test_other_settings_of_mg_gcn(small: Dataset, settings: dict[str, object]) -
 
 def test_a_last_layer_that_does_not_say_gives_the_targets_row(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 2, "conv": "gat", "hidden": 8})
-    view, _ = run.view(small, torch.device("cpu"))
+    view = run.inference(small, torch.device("cpu")).view
     rows = view.inputs.gather(torch.tensor([5, 7]), torch.empty(2, 6))
     expected = functional.leaky_relu(run.model.first(rows), 0.01)
     np.testing.assert_allclose(run.embed(nodes=[5, 7]).values, expected.detach().numpy(), rtol=1e-5)
@@ -72,7 +72,7 @@ def test_a_last_layer_that_does_not_say_gives_the_targets_row(small: Dataset) ->
 def test_draws_are_averaged(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 2, "picks": 2})
     once, twice = (run.embed(draws=draws, device="cpu").values for draws in (1, 2))
-    view, _ = run.view(small, torch.device("cpu"))
+    view = run.inference(small, torch.device("cpu")).view
     (batch,) = view.sampler.batches(np.arange(60), run.key.fold("eval", 1), 60)
     second = run.model.hidden(view.rows(run.model, batch), batch.blocks).detach().numpy()
     assert np.abs(second - once).max() > 1e-2

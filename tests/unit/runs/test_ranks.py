@@ -107,7 +107,9 @@ def test_two_ranks_drop_the_sparse_inputs_that_one_process_drops(records: list[d
     save(wide_dataset(), tmp_path / "wide")
     for data in (wide_dataset(), load_folder(tmp_path / "wide", mmap=True)):
         run = mggcn.fit(data, settings=WIDE, device="cpu")
-        assert isinstance(run.views[0][1].inputs, AveragedInputs), "the case of features that are multiplied first"
+        assert isinstance(run.prepared[0][1].view.inputs, AveragedInputs), (
+            "the case of features that are multiplied first"
+        )
         for record in (records[0]["wide"], records[1]["wide"]):
             expected = [(epoch.train_loss, epoch.val_loss) for epoch in run.record.curve]
             assert [(epoch["train_loss"], epoch["val_loss"]) for epoch in record["curve"]] == [

@@ -1,5 +1,6 @@
 """Warm starts: a run begins where another one ended."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +15,20 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.keys import Key
+from mggcn.methods.mg_gcn import MixGrained
+from mggcn.nn.conv import MeanConv
 from mggcn.runs import resolve
-from mggcn.runs._folder import WarmStart
+from mggcn.runs._matching import match_features
 from mggcn.runs._plan import read_config
 from mggcn.runs._run import Run
 from mggcn.training import _environment as environment
 from mggcn.training._scoring import Inference
 from tests.unit.runs.test_resume import Interrupt, result
+
+
+def own_mean(in_channels: int, out_channels: int) -> MeanConv:
+    return MeanConv(in_channels, out_channels)
+
 
 SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8}
 
@@ -45,10 +53,11 @@ def later(small: Dataset) -> Dataset:
 
 
 def test_before_the_first_step_scores_are_those_of_the_origin(origin: Run, later: Dataset) -> None:
-    start = WarmStart.of(origin)
-    plan = resolve("mg-gcn", later, origin.record.settings, warm_start=start.describe())
+    plan = resolve("mg-gcn", later, origin.record.settings, warm_start=origin.as_origin())
     compute = plan.compute(torch.device("cpu"))
-    prepared = plan.prepare(start.match(later), Key.of(0), compute, origin.model.state_dict(), origin.scaler)
+    prepared = plan.prepare(
+        match_features(later, origin.record.dataset), Key.of(0), compute, origin.model.state_dict(), origin.scaler
+    )
     nodes = np.arange(later.num_nodes)
     scores = Inference(prepared.model, prepared.eval, Key.of(0), compute, plan.training.draws).predict(nodes)
     expected = origin.predict(later, calibrated=False, device="cpu").probabilities
@@ -62,7 +71,7 @@ def test_a_warm_start_has_the_method_of_its_origin_and_names_it(origin: Run, lat
         "path": str((tmp_path / "origin").resolve()),
         "dataset": {"name": "small", "digest": origin.record.dataset["digest"]},
         "seed": 0,
-        "weights": WarmStart.of(origin).digest,
+        "weights": origin.as_origin()["weights"],
     }
     cold = mggcn.fit(later, settings={**SETTINGS, "epochs": 2}, device="cpu")
     assert run.record.curve[0].train_loss < cold.record.curve[0].train_loss
@@ -128,6 +137,17 @@ def test_what_does_not_fit_is_refused(origin: Run, small: Dataset, later: Datase
     unsaved = mggcn.fit(small, settings=quick, device="cpu")
     with pytest.raises(InputError, match="save the run first"):
         mggcn.fit(small, warm_start=unsaved)
+
+
+def test_a_folder_that_names_code_is_loaded_by_the_user(small: Dataset, tmp_path: Path) -> None:
+    own = MixGrained(conv=own_mean, picks=2)
+    first = mggcn.fit(small, own, settings={"epochs": 1}, device="cpu", checkpoint=tmp_path / "own")
+    advice = re.escape(f"give warm_start=mggcn.load_run({str(tmp_path / 'own')!r}, allow_import=True)")
+    with pytest.raises(InputError, match=f"field conv names code to import .*; if you trust it, {advice}$"):
+        mggcn.fit(small, warm_start=tmp_path / "own")
+    loaded = mggcn.load_run(tmp_path / "own", allow_import=True)
+    second = mggcn.fit(small, warm_start=loaded, settings={"epochs": 1}, device="cpu")
+    assert second.record.warm_start["weights"] == first.as_origin()["weights"]
 
 
 def test_columns_that_the_origin_does_not_have_are_ignored(origin: Run, later: Dataset) -> None:

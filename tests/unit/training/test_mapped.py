@@ -73,7 +73,7 @@ def test_labels_and_features_are_not_copied(small: Dataset, tmp_path: Path) -> N
     for array in (data.x, data.y):
         assert shared_tensor(array).data_ptr() == array.ctypes.data
     run = fit(data, "mlp", settings={"epochs": 1, "scaling": "none"}, device="cpu")
-    assert run.view(data, torch.device("cpu"))[0].inputs.parts[0].data_ptr() == data.x.ctypes.data
+    assert run.inference(data, torch.device("cpu")).view.inputs.parts[0].data_ptr() == data.x.ctypes.data
 
 
 def test_a_folder_that_changes_while_it_is_mapped_is_an_error(small: Dataset, tmp_path: Path) -> None:
