@@ -5,7 +5,7 @@ Names that are not in ``__all__`` are for the other packages.
 
 from mggcn.data._background import BACKGROUND, draw_background
 from mggcn.data._cache import Cache
-from mggcn.data._checks import require
+from mggcn.data._checks import check_kind
 from mggcn.data._columns import Chunk, Column, Encoder, encoding_notes, feature_names, fill, text_of
 from mggcn.data._dataset import Dataset, headline
 from mggcn.data._features import Features, Measure, as_features, check_finite, plain

@@ -121,7 +121,7 @@ _ADVICE = {
 _OTHERS = "use mggcn.load(name), or Dataset.from_pyg, from_networkx, from_pandas or from_scipy"
 
 
-def require(value: object, expected: str, *kinds: str) -> None:
+def check_kind(value: object, expected: str, *kinds: str) -> None:
     """Raise InputError unless ``value`` is of a kind such as ``networkx.Graph``, the class's package and name.
 
     The error says what is ``expected``, and what to do with this object. Nothing is imported.

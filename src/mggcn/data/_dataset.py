@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn._io.mapping import AUTOMATIC, Access, MappedFiles
-from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_types, require
+from mggcn.data._checks import check_descriptions, check_ids, check_kind, check_labels, check_types
 from mggcn.data._columns import Column
 from mggcn.data._features import Features, Measure, check_finite, csr_arrays, density_of, read_only_features
 from mggcn.data._split import Split, check_part
@@ -272,7 +272,8 @@ class Dataset:
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
-        from mggcn.data._table_objects import TableColumns, from_networkx
+        from mggcn.data._table_objects import from_networkx
+        from mggcn.data._tables import TableColumns
 
         columns = TableColumns(label=label, split=split, features=features, categories=categories)
         return from_networkx(graph, columns, name, seed, direction, inductive, source)
@@ -314,7 +315,7 @@ class Dataset:
         """
         from mggcn.data._from_arrays import edges_of, from_arrays, ignored_edge_data, parts_of
 
-        require(adjacency, "from_scipy takes a sparse matrix of SciPy", "scipy.sparray", "scipy.spmatrix")
+        check_kind(adjacency, "from_scipy takes a sparse matrix of SciPy", "scipy.sparray", "scipy.spmatrix")
         with prefix_errors(name):
             edge_index, is_weighted = edges_of(adjacency, "adjacency")
             num_nodes = adjacency.shape[0]
@@ -371,7 +372,8 @@ class Dataset:
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
                 number of edges without a reverse.
         """
-        from mggcn.data._table_objects import TableColumns, from_pandas
+        from mggcn.data._table_objects import from_pandas
+        from mggcn.data._tables import TableColumns
 
         columns = TableColumns(
             id_column, source_column, target_column, label_column, split_column, features, tuple(categories)

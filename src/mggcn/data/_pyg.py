@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
-from mggcn.data._checks import require
+from mggcn.data._checks import check_kind
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import save
 from mggcn.data._from_arrays import edges_of, from_arrays, ignored_edge_data, unused_notes
@@ -39,7 +39,7 @@ def from_pyg(
     source: str = "torch_geometric Data",
 ) -> Dataset:
     """See :meth:`mggcn.data.Dataset.from_pyg`."""
-    require(data, "from_pyg takes PyG's Data", "torch_geometric.Data")
+    check_kind(data, "from_pyg takes PyG's Data", "torch_geometric.Data")
     with prefix_errors(name):
         is_sparse = str(getattr(data.get("x"), "layout", "torch.strided")) != "torch.strided"
         x = _sparse(data.get("x"), "data.x") if is_sparse else _array(data, "x")
@@ -88,7 +88,7 @@ def as_dataset(
     """
     if isinstance(value, Dataset):
         return value
-    require(value, f"{purpose} takes a Dataset or PyG's Data", "torch_geometric.Data")
+    check_kind(value, f"{purpose} takes a Dataset or PyG's Data", "torch_geometric.Data")
     try:
         return from_pyg(value, "pyg", 0, direction)
     except InputError:

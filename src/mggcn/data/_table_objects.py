@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mggcn.data._checks import require
+from mggcn.data._checks import check_kind
 from mggcn.data._columns import Cells, Chunk
 from mggcn.data._dataset import Dataset
 from mggcn.data._table_files import Table
-from mggcn.data._tables import TableColumns as TableColumns
-from mggcn.data._tables import from_tables
+from mggcn.data._tables import TableColumns, from_tables
 from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction
 
@@ -69,7 +68,7 @@ def from_pandas(
 
 def _frame(frame: Any, name: str, id_column: str = "") -> Table:
     """A data frame as a table; its index is a column, too, if that holds the ids."""
-    require(frame, f"from_pandas takes data frames of pandas as {name}", "pandas.DataFrame")
+    check_kind(frame, f"from_pandas takes data frames of pandas as {name}", "pandas.DataFrame")
     names = list(frame.columns)
     for column in names:
         if not isinstance(column, str):
@@ -112,7 +111,7 @@ def from_networkx(
     source: str,
 ) -> Dataset:
     """See :meth:`mggcn.data.Dataset.from_networkx`."""
-    require(graph, "from_networkx takes a graph of NetworkX", "networkx.Graph")
+    check_kind(graph, "from_networkx takes a graph of NetworkX", "networkx.Graph")
     if not graph.is_directed():
         if direction not in (None, "both"):
             raise InputError(f"{name}: direction {direction!r} needs a DiGraph; the edges of this graph have none")

@@ -23,7 +23,7 @@ from mggcn.methods.method import GraphView, Method, known_labels, on_training_no
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mg_sampled import MixGrainedFastGCN, MixGrainedGraphSAGE
 from mggcn.methods.mlp import FeatureMLP
-from mggcn.methods.node2vec import Node2Vec as Node2Vec
+from mggcn.methods.node2vec import Node2Vec
 from mggcn.methods.published import Preset, Traits
 from mggcn.methods.random_forest import RandomForest
 from mggcn.methods.sgc import SGC

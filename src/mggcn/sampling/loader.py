@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
-from mggcn.data import check_finite, edge_values, ignored_edge_data, one_way_note, require
+from mggcn.data import check_finite, check_kind, edge_values, ignored_edge_data, one_way_note
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Direction, Graph, node_numbers
 from mggcn.kernels.aggregate import neighbour_mean
@@ -82,7 +82,7 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         seed: int = 0,
         **kwargs: Any,
     ) -> None:
-        require(data, "MixGrainedLoader takes PyG's Data", "torch_geometric.Data")
+        check_kind(data, "MixGrainedLoader takes PyG's Data", "torch_geometric.Data")
         if data.x is None or data.edge_index is None:
             raise InputError("data: MixGrainedLoader needs x and edge_index")
         if picks < 1:
