@@ -17,16 +17,7 @@ from mggcn.errors import InputError
 from mggcn.kernels.relabel import distinct
 from mggcn.keys import Key
 from mggcn.nn import Layer
-from mggcn.nn.rows import (
-    AveragedRows,
-    RepeatedRows,
-    Rows,
-    SparseRows,
-    TableRows,
-    gathered,
-    num_bytes,
-    to_dense,
-)
+from mggcn.nn.rows import AveragedRows, RepeatedRows, Rows, SparseRows, TableRows, gathered, num_bytes, to_dense
 from mggcn.training._compute import Compute
 from mggcn.training._scaling import Scaler, dense
 from mggcn.training._training import Training
