@@ -269,12 +269,6 @@ def _mean_gradient(function: Callable[[Tensor], Tensor], rows: Tensor, steps: in
     return total
 
 
-def check_reasons(data: Dataset) -> None:
-    """Raise InputError for a graph whose features have no names."""
-    if not data.feature_names:
-        raise InputError(f"{data.name}: no reasons from its features: they have no names")
-
-
 def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> list[list[str]]:
     """At most three reasons for a class of each node, by the mean contributions over runs, the strongest first."""
     _check_attributable(scorers)

@@ -55,8 +55,6 @@ from mggcn.training import (
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-_DEVIATION = "scaler.deviation"  # which is infinite for a constant column
-
 
 def fit(
     dataset: "Dataset | Data",
@@ -208,7 +206,7 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
     fitted = {f"scaler.{name}": torch.empty(width) for name in FITTED.get(kind, ())}
     with prefix_errors(path / WEIGHTS):
         expected = {f"model.{name}": tensor for name, tensor in model.state_dict().items()} | fitted
-        check_tensors(tensors, expected, infinite=[_DEVIATION])
+        check_tensors(tensors, expected, infinite=["scaler.deviation"])  # of a constant column
     scaler = Scaler(kind, **{name[7:]: tensors[name].numpy() for name in fitted})
     ids = read_fields(path / SPLIT, PARTS)
     split = SplitIds(tuple(ids[part] for part in PARTS))
@@ -326,18 +324,13 @@ class RunFolder:
                     write_atomically(self.path / name, content)
                 checkpoints.remove()
         except InputError:
-            if run is None:
-                self._discard()
+            if run is None and self.created:
+                shutil.rmtree(self.path)
+                with suppress(OSError):  # another run is in it
+                    for parent in self.created[1:]:
+                        parent.rmdir()
             raise
         return replace(run, path=self.path.resolve())
-
-    def _discard(self) -> None:
-        """Remove what :meth:`create` created."""
-        if self.created:
-            shutil.rmtree(self.path)
-        with suppress(OSError):  # another run is in it
-            for parent in self.created[1:]:
-                parent.rmdir()
 
 
 @contextmanager

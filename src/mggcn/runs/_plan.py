@@ -112,9 +112,8 @@ class Plan:
     @property
     def identity_to_resume(self) -> dict[str, Any]:
         """The identity without what may change while a run is interrupted."""
-        values = self.identity
-        kept = {name: value for name, value in values["settings"].items() if name not in MAY_CHANGE}
-        return values | {"settings": kept}
+        kept = {name: value for name, value in self.identity["settings"].items() if name not in MAY_CHANGE}
+        return self.identity | {"settings": kept}
 
     @property
     def record_fields(self) -> dict[str, Any]:

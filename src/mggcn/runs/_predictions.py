@@ -43,7 +43,6 @@ _AT_ONCE = 1 << 17
 
 _UNLIKE = 0.8  # the area under the ROC curve from which on labelled nodes do not resemble the graph
 _FEWEST, _MOST = 50, 2_000  # nodes of each kind that are compared
-_TREES, _LEAF = 100, 5
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -342,7 +341,7 @@ def separability(run: "Run", data: Dataset) -> float | None:
         ]
     x = np.concatenate(rows) if isinstance(rows[0], np.ndarray) else scipy.sparse.vstack(rows).tocsr()
     is_labelled = np.repeat([1, 0], size)
-    forest = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=0).fit(x, is_labelled)
+    forest = RandomForestClassifier(100, min_samples_leaf=5, oob_score=True, random_state=0).fit(x, is_labelled)
     return float(roc_auc_score(is_labelled, forest.oob_decision_function_[:, 1]))
 
 

@@ -25,7 +25,7 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, as_dataset, load_with
 from mggcn.errors import InputError, unknown, warn_caller
 from mggcn.keys import Key
-from mggcn.runs._explaining import Explanation, check_reasons, explain, reasons_of
+from mggcn.runs._explaining import Explanation, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._matching import SPLIT, SplitIds, match_features, parts_of, targets_of
 from mggcn.runs._plan import Plan
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 WEIGHTS = "weights.safetensors"
 
-_SHOWN = 20  # classes or features in an error
-
 
 class Ensemble:
     """Runs with the same classes and features, whose probabilities are averaged, each run calibrated by itself.
@@ -66,9 +64,9 @@ class Ensemble:
         if not runs:
             raise InputError("ensemble: name at least one run")
         self._runs = tuple(runs)
-        self._check_same("classes", lambda run: run.classes)
-        self._check_same("number of features", lambda run: (run.record.dataset["num_features"],))
-        self._check_same("feature names", lambda run: tuple(run.record.dataset.get("feature_names") or ()))
+        self._check_same("classes", lambda data: data["classes"])
+        self._check_same("number of features", lambda data: [data["num_features"]])
+        self._check_same("feature names", lambda data: data.get("feature_names") or [])
 
     def __repr__(self) -> str:
         return f"Ensemble({list(self.runs)!r})"
@@ -81,12 +79,7 @@ class Ensemble:
     @property
     def training_data(self) -> Dataset:
         """The data set that all runs were trained on; InputError if they differ in it or in its split."""
-
-        def data_and_split(run: Run) -> tuple[object, ...]:
-            data, seed = run.record.dataset, run.record.split_seed
-            return data["name"], (data["digest"] or "")[:8], *([] if seed is None else [seed])
-
-        self._check_same("training data", data_and_split)
+        self._check_same("training data", lambda data: [data["name"], str(data["digest"])[:8]])
         return self.runs[0].training_data
 
     @property
@@ -131,8 +124,8 @@ class Ensemble:
             ranks: processes that share the nodes; each gets the predictions of all, and the reasons of its share.
         """
         data = self._data(dataset, "predict")
-        if reasons:
-            check_reasons(data)
+        if reasons and not data.feature_names:
+            raise InputError(f"{data.name}: no reasons from its features: they have no names")
         targets, on = targets_of(data, nodes, ids), choose_device(device)
         share = ranks.part(targets.size)
         validated = validation_nodes(self.runs, data, at_precision) if at_precision is not None else None
@@ -226,12 +219,13 @@ class Ensemble:
         ]
         return explain(scorers, int(target), None if label is None else self.classes.index(label))
 
-    def _check_same(self, what: str, values: "Callable[[Run], tuple[object, ...]]") -> None:
-        """Raise InputError for the first run whose value differs from that of the first run."""
+    def _check_same(self, what: str, values: Callable[[dict[str, Any]], list[object]]) -> None:
+        """Raise InputError for the first run of whose data set the values differ from those of the first run."""
         first = self._runs[0]
         for number, run in enumerate(self._runs[1:], 2):
-            if values(run) != values(first):
-                one, other = (", ".join(map(str, values(each)[:_SHOWN])) or "none" for each in (run, first))
+            found, expected = (values(each.record.dataset) for each in (run, first))
+            if found != expected:
+                one, other = (", ".join(map(str, each[:20])) or "none" for each in (found, expected))
                 raise InputError(
                     f"{run.path or f'run {number}'}: {what} {one}, but {first.path or 'run 1'} has {other}; "
                     "an ensemble needs the same"
