@@ -209,6 +209,10 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
         check_tensors(tensors, expected, infinite=["scaler.deviation"])  # of a constant column
     scaler = Scaler(kind, **{name[7:]: tensors[name].numpy() for name in fitted})
     ids = read_fields(path / SPLIT, PARTS)
+    for part, names in ids.items():
+        if names.ndim != 1 or names.dtype.kind not in "iuUS":
+            message = f"must be a vector of ids, not {names.dtype} of shape {names.shape}"
+            raise InputError(f"{path / SPLIT}: {part}: {message}")
     split = SplitIds(tuple(ids[part] for part in PARTS))
     return Run(record, plan, model, scaler, path=path.resolve(), root=root, stored_split=split)
 
