@@ -1,14 +1,18 @@
 """Ensembles: the mean probabilities of runs, and which runs cannot be averaged."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mggcn
+from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.errors import InputError
+from mggcn.methods.mlp import FeatureMLP
+from mggcn.runs import _run
 from mggcn.runs._run import Ensemble
 
 
@@ -38,6 +42,44 @@ def test_of_one_run_and_of_another_graph(small: Dataset) -> None:
     new = replace(small, name="new", x=small.x * 2, split=None)
     each = [run.predict(new, device="cpu").probabilities for run in runs]
     np.testing.assert_allclose(Ensemble(runs).predict(new, device="cpu").probabilities, np.mean(each, axis=0))
+
+
+def test_an_explanation_is_the_mean_of_those_of_the_runs(small: Dataset) -> None:
+    runs = [fit(small), fit(small, 1), fit(small, 2, "mg-gcn", picks=3)]
+    each = [run.explain(node=5, label="green") for run in runs]
+    together = Ensemble(runs).explain(node=5, label="green")
+    for name in ("target", "others", "probabilities", "value", "baseline"):
+        expected = np.mean([getattr(one, name) for one in each], axis=0)
+        np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-9)
+    assert together.pick_ids == each[2].pick_ids, "only one of the runs has picks"
+    np.testing.assert_allclose([pick.changes for pick in together.picks], [pick.changes for pick in each[2].picks])
+    unlabelled = Ensemble(runs).explain(node=5)
+    assert unlabelled.label == Ensemble(runs).predict(nodes=[5], device="cpu").class_index[0]
+
+
+def test_representations_of_several_models_have_no_mean(small: Dataset) -> None:
+    runs = [fit(small), fit(small, 1)]
+    with pytest.raises(InputError, match=r"^embed: the representations of 2 models have no mean; name one run$"):
+        Ensemble(runs).embed(nodes=[5])
+    alone = Ensemble(runs[:1]).embed(nodes=[5], device="cpu")
+    assert np.array_equal(alone.values, runs[0].embed(nodes=[5], device="cpu").values)
+
+
+def test_a_graph_is_prepared_and_the_training_data_loaded_once(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fit(save(small, tmp_path / "data")).save(tmp_path / "run").path
+    done: list[str] = []
+    prepare, load = FeatureMLP.prepare, _run.load_with
+    monkeypatch.setattr(FeatureMLP, "prepare", lambda self, view: done.append("prepared") or prepare(self, view))
+    monkeypatch.setattr(_run, "load_with", lambda *args, **named: done.append("loaded") or load(*args, **named))
+    model, new = Ensemble([mggcn.load_run(folder)]), replace(small, name="new", x=small.x * 2, split=None)
+    model.embed(new, device="cpu")
+    model.predict(new, device="cpu")
+    assert done == ["prepared"]
+    for _ in range(2):
+        model.predict(new, draws=2, at_precision=0.5, device="cpu")
+    assert done == ["prepared", "loaded", "prepared"]
 
 
 def test_runs_that_cannot_be_averaged(small: Dataset) -> None:
