@@ -211,9 +211,6 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
     ids = read_fields(path / SPLIT, PARTS)
     for part, names in ids.items():
         if names.ndim != 1 or names.dtype.kind not in "iuUS":
-            raise InputError(f"{path / SPLIT}: {part}: must be a vector of ids, not {names.dtype} of {names.shape}")
-    for part, names in ids.items():
-        if names.ndim != 1 or names.dtype.kind not in "iuUS":
             message = f"must be a vector of ids, not {names.dtype} of shape {names.shape}"
             raise InputError(f"{path / SPLIT}: {part}: {message}")
     split = SplitIds(tuple(ids[part] for part in PARTS))
