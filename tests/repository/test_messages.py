@@ -17,7 +17,7 @@ def flags_in(code: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.List | ast.Tuple):
             words = node.elts
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_git":
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "git":
             words = node.args
         else:
             continue
