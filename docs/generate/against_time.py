@@ -9,8 +9,8 @@ from generate.charts import svg
 from generate.committed import about, packed, sections
 from generate.labels import Box, placed
 from mggcn.experiments._charts import ACCURACY, OKABE_ITO, Spec, Values, as_spec, require_altair, rows_data
-from mggcn.experiments._rows import Section
-from mggcn.experiments._tables import duration, percent
+from mggcn.experiments._report_tables import duration, percent
+from mggcn.experiments._sections import Section
 
 _WIDTH, _HEIGHT = 660, 480
 _INSET = 0.04

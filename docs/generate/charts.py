@@ -7,7 +7,7 @@ import vl_convert
 from generate import varied
 from mggcn.experiments import _charts as charts
 from mggcn.experiments._charts import Spec
-from mggcn.experiments._rows import Section
+from mggcn.experiments._sections import Section
 
 _WIDTH, _LETTERS = 520, 80
 _ROOM = {"left": 30, "top": 5, "right": 20, "bottom": 5}  # the reader's font may be wider than the one measured here

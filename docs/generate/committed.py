@@ -5,7 +5,7 @@ from pathlib import Path
 
 from generate.repository import ROOT
 from mggcn.experiments import read_records
-from mggcn.experiments._rows import Section
+from mggcn.experiments._sections import Section
 
 _ORDER = ("accuracy", "compare", "depth", "picks", "ablations", "speed", "speed-cpu", "memory", "memory-cpu")
 

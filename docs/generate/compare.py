@@ -9,8 +9,8 @@ from generate.against_time import figure
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
-from mggcn.experiments._rows import Row, Section
-from mggcn.experiments._tables import Table, duration, percent, table_of_lines
+from mggcn.experiments._report_tables import Table, duration, percent, table_of_lines
+from mggcn.experiments._sections import Row, Section
 from mggcn.methods import METHODS, published
 from mggcn.methods.settings import written
 from mggcn.runs import WITHOUT_EFFECT, DataIdentity, Plan

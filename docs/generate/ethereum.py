@@ -3,32 +3,35 @@
 from generate import experiments
 from generate.committed import about, packed, sections
 from generate.repository import ROOT, script
-from mggcn.ethereum import _columns, _features, _tables
-from mggcn.experiments._rows import Section
+from mggcn.ethereum import _account_features, _formats, _stages
+from mggcn.experiments._sections import Section
 
 _NONE = "–"
 
 
 def dropped() -> str:
     """The rules that drop a row, in the order in which they are applied."""
-    return _table(("rule", "a row is dropped if"), [(_words(name), why) for name, why in _tables.DROPPED.items()])
+    return _table(("rule", "a row is dropped if"), [(_words(name), why) for name, why in _stages.DROPPED.items()])
 
 
 def changed() -> str:
     """The rules that change a row."""
-    return _table(("rule", "what it means"), [(_words(name), why) for name, why in _tables.CHANGED.items()])
+    return _table(("rule", "what it means"), [(_words(name), why) for name, why in _stages.CHANGED.items()])
 
 
 def feature_formulas() -> str:
     """The features with their formulas."""
-    rows = [(str(number), f"`{name}`", formula) for number, (name, formula) in enumerate(_features.FORMULAS.items(), 1)]
+    rows = [
+        (str(number), f"`{name}`", formula)
+        for number, (name, formula) in enumerate(_account_features.FORMULAS.items(), 1)
+    ]
     return _table(("", "feature", "formula"), rows)
 
 
 def known_formats() -> str:
     """The formats that are read, and the columns by which they are recognised."""
     marks: dict[str, list[str]] = {}
-    for form in _columns.FORMATS:
+    for form in _formats.FORMATS:
         if not form.refusal:
             marks.setdefault(form.name, []).append(", ".join(f"`{mark}`" for mark in form.marks))
     return _table(("format", "recognised by"), [(name, "; or ".join(columns)) for name, columns in marks.items()])
@@ -36,7 +39,7 @@ def known_formats() -> str:
 
 def roles() -> str:
     """The roles that ``--columns`` accepts."""
-    return _table(("role", "the column holds"), [(f"`{name}`", what) for name, what in _columns.ROLES.items()])
+    return _table(("role", "the column holds"), [(f"`{name}`", what) for name, what in _formats.ROLES.items()])
 
 
 def results() -> str:

@@ -6,8 +6,8 @@ from functools import cache
 
 from generate.committed import about, packed, sections
 from generate.roles import plain
-from mggcn.experiments._rows import Row
-from mggcn.experiments._tables import duration, percent
+from mggcn.experiments._report_tables import duration, percent
+from mggcn.experiments._sections import Row
 from mggcn.methods import METHODS, published
 from mggcn.methods.method import Method
 from mggcn.methods.settings import settings_of, written

@@ -17,7 +17,7 @@ from mggcn.experiments._charts import (
     spread,
     tooltips,
 )
-from mggcn.experiments._rows import Row, Section
+from mggcn.experiments._sections import Row, Section
 
 _DEPTHS = ("layers", "hops")
 _MOST_MARKS = 12

@@ -7,7 +7,7 @@ import pytest
 from generate import against_time, committed
 from generate.labels import box_of, overlap, placed
 
-from mggcn.experiments._rows import group
+from mggcn.experiments._sections import group
 from mggcn.methods import METHODS
 from tests.records import record
 

@@ -30,9 +30,9 @@ from generate.repository import ROOT, script
 import mggcn
 from mggcn import cli
 from mggcn.data import save
-from mggcn.ethereum import _tables as rules
+from mggcn.ethereum import _stages as rules
 from mggcn.experiments._records import pack
-from mggcn.experiments._rows import ExperimentInfo, Row, Section
+from mggcn.experiments._sections import ExperimentInfo, Row, Section
 from mggcn.methods import METHODS
 from mggcn.methods.graphsage import GraphSAGEPool
 from tests.paper.algorithm1 import sequences

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from generate import varied
 
-from mggcn.experiments._rows import Section, group
+from mggcn.experiments._sections import Section, group
 from tests.records import record
 
 

@@ -29,7 +29,7 @@ from mggcn.experiments import Ledger
 from mggcn.experiments import read as read_experiment
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
-from mggcn.experiments._rows import group
+from mggcn.experiments._sections import group
 from mggcn.runs import read_config
 from tests.conftest import small_dataset
 from tests.fuzz.damage import changed_array, changed_bytes, changed_json, changed_value

@@ -6,13 +6,13 @@ from mggcn._io.lazy import lazy_names
 
 if TYPE_CHECKING:
     from mggcn.ethereum._build import Built, TimeSplit, build, parse_as_of
-    from mggcn.ethereum._columns import parse_columns
+    from mggcn.ethereum._build_files import BuildInputs
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
-    from mggcn.ethereum._labels import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
+    from mggcn.ethereum._formats import parse_columns
+    from mggcn.ethereum._label_lists import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
     from mggcn.ethereum._pipeline import sql_script
     from mggcn.ethereum._simulate import simulate
-    from mggcn.ethereum._table_files import BuildInputs
 
 __all__ = [
     "ETHERSCAN_URL",
@@ -39,12 +39,12 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_build": ["Built", "TimeSplit", "build", "parse_as_of"],
-        "_columns": ["parse_columns"],
+        "_formats": ["parse_columns"],
         "_crawl": ["crawl"],
         "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],
-        "_labels": ["MergedLabels", "addresses", "merge_labels", "parse_list", "read_labels", "write_labels"],
+        "_label_lists": ["MergedLabels", "addresses", "merge_labels", "parse_list", "read_labels", "write_labels"],
         "_pipeline": ["sql_script"],
         "_simulate": ["simulate"],
-        "_table_files": ["BuildInputs"],
+        "_build_files": ["BuildInputs"],
     },
 )

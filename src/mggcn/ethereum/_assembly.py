@@ -22,11 +22,11 @@ from mggcn._io.mapping import MappedRows
 from mggcn._io.memory import disk, size
 from mggcn.data import BACKGROUND, UNLABELLED, CsrWriter, FolderWriter, Split, check_finite, draw_background
 from mggcn.errors import InputError, prefix_errors
-from mggcn.ethereum import _features as features
-from mggcn.ethereum._columns import INT, TEXT, WEI
+from mggcn.ethereum import _account_features as features
+from mggcn.ethereum._build_files import is_parquet
 from mggcn.ethereum._engines import stage_files
-from mggcn.ethereum._table_files import is_parquet
-from mggcn.ethereum._tables import STAGES
+from mggcn.ethereum._formats import INT, TEXT, WEI
+from mggcn.ethereum._stages import STAGES
 from mggcn.kernels.threads import available
 
 ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"

@@ -32,12 +32,12 @@ from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data import BACKGROUND, COPY, UNLABELLED, Dataset, Split, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
+from mggcn.ethereum._account_features import add_columns, add_features
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble, require_space
+from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated, local_copy
 from mggcn.ethereum._engines import open_engine
-from mggcn.ethereum._features import add_columns, add_features
-from mggcn.ethereum._labels import read_labels
+from mggcn.ethereum._label_lists import read_labels
 from mggcn.ethereum._pipeline import Tally
-from mggcn.ethereum._table_files import BuildInputs, expand, is_simulated, local_copy
 from mggcn.graph import Graph, index_dtype
 
 EngineName = Literal["duckdb", "spark"]

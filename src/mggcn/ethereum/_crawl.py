@@ -25,7 +25,7 @@ from mggcn._io.files import checksummed
 from mggcn._io.log import Log
 from mggcn.errors import InputError
 from mggcn.ethereum._etherscan import MAINNET, Cursor, Etherscan, Kinds, Record
-from mggcn.ethereum._labels import is_address
+from mggcn.ethereum._label_lists import is_address
 from mggcn.keys import Key
 
 OnProgress = Callable[[str, int, int], None]

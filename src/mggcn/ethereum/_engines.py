@@ -17,8 +17,8 @@ import ibis
 from mggcn._io.database import connect, megabytes, one_line_errors
 from mggcn._io.locations import Location
 from mggcn.errors import InputError, first_line, require
-from mggcn.ethereum._columns import Table
-from mggcn.ethereum._table_files import TableFiles
+from mggcn.ethereum._build_files import TableFiles
+from mggcn.ethereum._formats import Table
 
 Types: TypeAlias = Mapping[str, str]
 """The type of each column."""

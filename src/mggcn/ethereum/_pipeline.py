@@ -16,10 +16,8 @@ import sqlglot
 
 from mggcn._io.locations import Location
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.ethereum import _columns, _tables
-from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, Table, recognise, whole
-from mggcn.ethereum._engines import Engine, Types, check_types, unmerged_selects
-from mggcn.ethereum._table_files import (
+from mggcn.ethereum import _formats, _stages
+from mggcn.ethereum._build_files import (
     BuildInputs,
     TableFiles,
     expand,
@@ -29,6 +27,8 @@ from mggcn.ethereum._table_files import (
     read_schema,
     transaction_tables,
 )
+from mggcn.ethereum._engines import Engine, Types, check_types, unmerged_selects
+from mggcn.ethereum._formats import INT, INTERNAL, TEXT, WEI, Column, Table, recognise, whole
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")
 PREFIX = "mggcn_"
@@ -61,9 +61,9 @@ class Tally:
     def lines(self) -> list[str]:
         """Return a printable table; rules that apply to no row are left out."""
         table = [("rows in", self.rows, "")]
-        table += [(f"- {_words(rule)}", count, _tables.DROPPED[rule]) for rule, count in self.dropped.items() if count]
+        table += [(f"- {_words(rule)}", count, _stages.DROPPED[rule]) for rule, count in self.dropped.items() if count]
         table += [("rows kept", self.kept, "")]
-        table += [(f"~ {_words(rule)}", count, _tables.CHANGED[rule]) for rule, count in self.changed.items() if count]
+        table += [(f"~ {_words(rule)}", count, _stages.CHANGED[rule]) for rule, count in self.changed.items() if count]
         return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
 
 
@@ -81,15 +81,15 @@ def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
         notes["balances are used as given, even if they are later than as_of"] = None
     first, *others = _rows(engine, sources, inputs, notes)
     rows = stage("rows", first.union(*others) if others else first)
-    transactions = stage("transactions", _tables.transactions(rows))
+    transactions = stage("transactions", _stages.transactions(rows))
     kept = transactions.filter(transactions.copy == "")
     values = _implausible_values(engine, kept, sources, any_ids=inputs.any_ids)
     dropped, copies = _counts(engine, rows, "dropped"), _counts(engine, transactions, "copy")
-    flags = {name: whole(kept[name].cast("int64").sum().fill_null(0)) for name in _tables.CHANGED}
+    flags = {name: whole(kept[name].cast("int64").sum().fill_null(0)) for name in _stages.CHANGED}
     tally = Tally(
         rows=sum(dropped.values()),
         kept=copies.get("", 0),
-        dropped={rule: (dropped | copies).get(rule, 0) for rule in _tables.DROPPED},
+        dropped={rule: (dropped | copies).get(rule, 0) for rule in _stages.DROPPED},
         changed=engine.rows(kept.agg(**flags))[0],
         formats=tuple(dict.fromkeys(source.kind for source in sources)),
         notes=(*notes, *values),
@@ -99,7 +99,7 @@ def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
     if tally.rows == 0:
         raise InputError(f"{name_files([file for source in sources for file in source.files])}: no rows")
     _check_dropped(tally, inputs.max_dropped, sources[0].label, times)
-    _tables.store_stages(transactions, stage, _balances(engine, inputs), drop)
+    _stages.store_stages(transactions, stage, _balances(engine, inputs), drop)
     drop(_REWRITTEN)
     return tally
 
@@ -107,9 +107,9 @@ def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
 def _stored(engine: Engine, on_stage: OnStage, name: str, table: Table) -> Table:
     """Store a stage in the order in which it is read."""
     on_stage(name)
-    order = _tables.ORDERS.get(name)
+    order = _stages.ORDERS.get(name)
     written = engine.write(name, table.order_by(*order) if order else table)
-    check_types(name, written, _tables.STAGES[name])
+    check_types(name, written, _stages.STAGES[name])
     return written
 
 
@@ -123,13 +123,13 @@ def _check_dropped(tally: Tally, max_dropped: float, label: str, times: str) -> 
     if tally.kept == 0:
         rule = max(tally.dropped, key=tally.dropped.__getitem__)
         raise InputError(f"{label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}{times}")
-    unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in _tables.INTENDED}
+    unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in _stages.INTENDED}
     num_unread = sum(unread.values())
     if num_unread > max_dropped * tally.rows:
         rule = max(unread, key=unread.__getitem__)
         raise InputError(
             f"{label}: {num_unread:,} of {tally.rows:,} rows cannot be read ({num_unread / tally.rows:.2%}), more than "
-            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {_tables.DROPPED[rule]}{times}"
+            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {_stages.DROPPED[rule]}{times}"
         )
 
 
@@ -165,8 +165,8 @@ def _rows(engine: Engine, sources: list[TableFiles], inputs: BuildInputs, notes:
     hashed = [source for source in sources if "hash" in source.roles]
     if inputs.receipts is not None and not hashed:
         raise InputError(f"receipts: {sources[0].label} has no hashes by which a receipt is found")
-    receipts = _latest(engine, inputs.receipts, _columns.RECEIPTS, "hash")
-    blocks = _latest(engine, inputs.blocks, _columns.BLOCKS, "block")
+    receipts = _latest(engine, inputs.receipts, _formats.RECEIPTS, "hash")
+    blocks = _latest(engine, inputs.blocks, _formats.BLOCKS, "block")
     parts = []
     for source in sources:
         with prefix_errors(source.label):
@@ -177,8 +177,8 @@ def _rows(engine: Engine, sources: list[TableFiles], inputs: BuildInputs, notes:
                 table = table.drop("joined_key") if "joined_key" in table.columns else table
                 table = table.mutate(joined_key=_key(table[roles["block"]], "block")).left_join(blocks, "joined_key")
                 roles = roles | {"time": "joined_time"}
-            notes |= dict.fromkeys(_tables.notes(roles, source.kind, source.columns))
-            rows = _tables.apply_rules(
+            notes |= dict.fromkeys(_stages.notes(roles, source.kind, source.columns))
+            rows = _stages.apply_rules(
                 table,
                 roles,
                 inputs,
@@ -200,7 +200,7 @@ def _latest(engine: Engine, path: str | Path | None, roles: Mapping[str, tuple[s
     files = extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), engine.work / _REWRITTEN)
     table = engine.read(files)
     columns = {role: table[name] for role, name in files.roles.items()}
-    block = _columns.integer(columns["block"], 18).fill_null(0) if "block" in columns else ibis.literal(0, type=WEI)
+    block = _formats.integer(columns["block"], 18).fill_null(0) if "block" in columns else ibis.literal(0, type=WEI)
     others = {f"joined_{role}": column for role, column in columns.items()}
     named = table.select(joined_key=_key(columns[key], key), joined_height=block, **others)
     order = [named.joined_height.desc(), *(named[name].cast("string").fill_null("").desc() for name in others)]
@@ -209,7 +209,7 @@ def _latest(engine: Engine, path: str | Path | None, roles: Mapping[str, tuple[s
 
 
 def _key(column: Column, role: str) -> Column:
-    return _columns.text(column).lower() if role == "hash" else _columns.integer(column, 18)
+    return _formats.text(column).lower() if role == "hash" else _formats.integer(column, 18)
 
 
 def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tuple[Table, dict[str, str]]:
@@ -218,14 +218,14 @@ def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tupl
     if "hash" not in roles:
         return table.mutate(joined_hash=ibis.null("string")), roles | receipt
     joined = table.mutate(joined_key=_key(table[roles["hash"]], "hash")).left_join(receipts, "joined_key")
-    columns = {role: f"joined_{role}" for role in _columns.RECEIPTS if role not in ("hash", "block")}
+    columns = {role: f"joined_{role}" for role in _formats.RECEIPTS if role not in ("hash", "block")}
     added = {role: name for role, name in columns.items() if name in receipts.columns}
     filled = {}
     for role, name in added.items():
         if role in ("gas", "price") and role in roles:
-            filled[name] = _columns.integer(joined[name]).fill_null(_columns.integer(joined[roles[role]]))
+            filled[name] = _formats.integer(joined[name]).fill_null(_formats.integer(joined[roles[role]]))
         elif role in roles:
-            filled[name] = _columns.text(joined[name]).nullif("").fill_null(_columns.text(joined[roles[role]]))
+            filled[name] = _formats.text(joined[name]).nullif("").fill_null(_formats.text(joined[roles[role]]))
     return joined.mutate(**filled), roles | added | receipt
 
 
@@ -233,16 +233,16 @@ def _balances(engine: Engine, inputs: BuildInputs) -> Table | None:
     """The balance of each account; raises InputError for one that cannot be read, and for an account with two."""
     if inputs.balances is None:
         return None
-    files = extra_table(inputs.balances, _columns.BALANCES, ("account", "balance"), engine.work / _REWRITTEN)
+    files = extra_table(inputs.balances, _formats.BALANCES, ("account", "balance"), engine.work / _REWRITTEN)
     with prefix_errors(inputs.balances):
         table = engine.read(files)
         if table[files.roles["balance"]].type().is_string():
-            table = _columns.point_moved(table, files.roles["balance"])
-        account, spelled = _columns.text(table[files.roles["account"]]), table[files.roles["balance"]]
+            table = _formats.point_moved(table, files.roles["balance"])
+        account, spelled = _formats.text(table[files.roles["account"]]), table[files.roles["balance"]]
         balances = table.select(
             account=account if inputs.any_ids else account.lower(),
-            balance=_columns.wei(spelled),
-            written=_columns.text(spelled),
+            balance=_formats.wei(spelled),
+            written=_formats.text(spelled),
         )
         for row in engine.rows(balances.filter(balances.balance.isnull()).limit(1)):
             problem = "is missing" if not row["written"] else f"is {row['written']!r}, not a number of wei"
@@ -272,23 +272,23 @@ def sql_script(inputs: BuildInputs, dialect: str, *, into: str | None = None) ->
     columns = dict.fromkeys(inputs.columns.values(), TEXT) if inputs.columns else _BIGQUERY
     table = _table(str(inputs.transactions[0]), columns)
     kind, roles = recognise(table.columns, inputs.columns)
-    _tables.notes(roles, kind, table.columns)
+    _stages.notes(roles, kind, table.columns)
     if inputs.as_of is not None and table[roles["time"]].type().is_timestamp():
         end = ibis.literal(datetime.fromtimestamp(inputs.as_of + 1, UTC), type="timestamp('UTC')")
         table = table.filter(table[roles["time"]] < end)
     statements: list[str] = []
 
     def stage(name: str, table: Table) -> Table:
-        created = _table(f"{into}.{PREFIX}{name}" if into else f"{PREFIX}{name}", _tables.STAGES[name])
+        created = _table(f"{into}.{PREFIX}{name}" if into else f"{PREFIX}{name}", _stages.STAGES[name])
         named = created.op()
         target = sqlglot.exp.table_(named.name, named.namespace.database, named.namespace.catalog, quoted=True)
         statements.append(f"CREATE TABLE {target.sql(dialect=dialect)} AS\n{ibis.to_sql(table, dialect=dialect)};")
         return created
 
     with unmerged_selects():
-        rows = stage("rows", _tables.apply_rules(table, roles, inputs, internal=kind in INTERNAL))
-        transactions = stage("transactions", _tables.transactions(rows))
-        _tables.store_stages(transactions, stage)
+        rows = stage("rows", _stages.apply_rules(table, roles, inputs, internal=kind in INTERNAL))
+        transactions = stage("transactions", _stages.transactions(rows))
+        _stages.store_stages(transactions, stage)
     return "\n\n".join(statements)
 
 
@@ -328,7 +328,7 @@ def read_tables(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally
 
 def _exported(engine: Engine, files: Sequence[Location], stage: str) -> Table:
     """Return an exported table in the types of its stage; databases export other widths and decimals."""
-    name, types = f"{PREFIX}{stage}", _tables.STAGES[stage]
+    name, types = f"{PREFIX}{stage}", _stages.STAGES[stage]
     parts = tuple(file for file in files if file.name.startswith(name) or name in file.parent.name)
     if not parts:
         raise InputError(f"{name_files(files)}: no Parquet file of the table {name}")

@@ -25,7 +25,7 @@ from mggcn._io import regular
 from mggcn._io.files import check_file
 from mggcn._io.temporary import temporary_file
 from mggcn.errors import InputError, require
-from mggcn.ethereum._labels import write_csv
+from mggcn.ethereum._label_lists import write_csv
 from mggcn.keys import Key, fold_each
 
 Ints = NDArray[np.int64]

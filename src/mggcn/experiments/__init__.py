@@ -19,9 +19,9 @@ from mggcn.experiments._definition import (
 from mggcn.experiments._execution import Job, Outcome
 from mggcn.experiments._page import Part, render, vega
 from mggcn.experiments._records import Ledger, pack, read_records, record_files
-from mggcn.experiments._rows import ExperimentInfo, Figures, Row, Section, group
-from mggcn.experiments._running import ExperimentProgress, Schedule, run, status
-from mggcn.experiments._tables import Table, beside, duration, markdown, section_table
+from mggcn.experiments._report_tables import Table, beside, duration, markdown, section_table
+from mggcn.experiments._schedule import ExperimentProgress, Schedule, run, status
+from mggcn.experiments._sections import ExperimentInfo, Figures, Row, Section, group
 from mggcn.experiments._tuning import BEST, SPACE, Choice, Range, Search, Trial, Tuning, require_optuna
 
 __all__ = [

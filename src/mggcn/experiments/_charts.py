@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mggcn.errors import InputError
-from mggcn.experiments._rows import Figures, Row, Section
+from mggcn.experiments._sections import Figures, Row, Section
 from mggcn.training import spaced
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.experiments._charts import OKABE_ITO, Spec, as_spec, require_altair
-from mggcn.experiments._rows import Row
-from mggcn.experiments._tables import Column, Table, Value, brief_percent, whole
+from mggcn.experiments._report_tables import Column, Table, Value, brief_percent, whole
+from mggcn.experiments._sections import Row
 from mggcn.training import Ranking, mean
 
 Matrix = list[list[int]]

@@ -17,7 +17,7 @@ from mggcn._io.files import read_toml
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, data_roots, is_dataset
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.experiments._rows import ExperimentInfo
+from mggcn.experiments._sections import ExperimentInfo
 from mggcn.methods import Method, Preset, published
 from mggcn.methods.settings import convert, divide, is_import_path, refuse_imports
 from mggcn.runs import DataIdentity, Plan, resolve

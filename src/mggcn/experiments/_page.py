@@ -16,10 +16,10 @@ from mggcn._io.files import checksummed, without_checksum, write_atomically
 from mggcn.data import user_cache
 from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
-from mggcn.experiments import _tables as tables
+from mggcn.experiments import _report_tables as tables
 from mggcn.experiments._records import pack
-from mggcn.experiments._rows import Row, Section, environments
-from mggcn.experiments._tables import duration
+from mggcn.experiments._report_tables import duration
+from mggcn.experiments._sections import Row, Section, environments
 from mggcn.training import RunRecord
 
 Format = Literal["html", "md", "json"]

@@ -27,7 +27,7 @@ from mggcn._io import regular
 from mggcn._io.files import checksummed, parse_json, typed, without_checksum
 from mggcn._io.log import Log
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments._rows import (
+from mggcn.experiments._sections import (
     ExperimentInfo,
     Row,
     Section,

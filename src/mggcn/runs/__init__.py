@@ -5,7 +5,6 @@ Names that are not in ``__all__`` are for the other packages.
 
 from mggcn.runs._explaining import Explanation, explain
 from mggcn.runs._fitting import fit_plan
-from mggcn.runs._folder import RunFolder, continued, fit, is_finished, load_data, load_run, resume
 from mggcn.runs._matching import PART_NAMES
 from mggcn.runs._plan import (
     WITHOUT_EFFECT,
@@ -19,7 +18,8 @@ from mggcn.runs._plan import (
 )
 from mggcn.runs._predictions import Assessment, Embeddings, Predictions, check_format, unlike
 from mggcn.runs._run import Ensemble, Run
-from mggcn.runs._scoring import PickEffect, Scorer
+from mggcn.runs._run_folder import RunFolder, continued, fit, is_finished, load_data, load_run, resume
+from mggcn.runs._scorer import PickEffect, Scorer
 
 __all__ = [
     "PART_NAMES",

@@ -32,7 +32,7 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
 from mggcn.runs._matching import labels_in, match_features
 from mggcn.runs._predictions import NUM_REASONS, to_frame
-from mggcn.runs._scoring import PickEffect, Probabilities, Scorer, dense_rows, mean_effects
+from mggcn.runs._scorer import PickEffect, Probabilities, Scorer, dense_rows, mean_effects
 from mggcn.training import Scaled, Scaler, View, log_odds
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from mggcn.methods.mlp import FeatureMLP
 from mggcn.methods.sgc import SGC
 from mggcn.methods.sign import SIGN
 from mggcn.nn import Layer
-from mggcn.runs._scoring import dense_rows
+from mggcn.runs._scorer import dense_rows
 from mggcn.sampling import grains
 from mggcn.training import View, calibrated
 

@@ -18,7 +18,7 @@ from mggcn.keys import Key
 from mggcn.runs._matching import match_features
 from mggcn.runs._plan import Plan
 from mggcn.runs._run import Run
-from mggcn.runs._scoring import calibration_nodes
+from mggcn.runs._scorer import calibration_nodes
 from mggcn.training import (
     ALONE,
     AveragedInputs,

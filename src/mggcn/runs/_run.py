@@ -30,7 +30,7 @@ from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._matching import SPLIT, SplitIds, match_features, parts_of, targets_of
 from mggcn.runs._plan import Plan
 from mggcn.runs._predictions import Embeddings, Predictions, Thresholds, validation_nodes
-from mggcn.runs._scoring import Nodes, Probabilities, Scorer
+from mggcn.runs._scorer import Nodes, Probabilities, Scorer
 from mggcn.training import (
     ALONE,
     CONFIG,

@@ -7,6 +7,7 @@ from mggcn.training import _environment as environment
 from mggcn.training._checkpoints import EVERY, BusyError, Checkpoints, Fitted, check_tensors, lock
 from mggcn.training._compute import Compute, Precision, choose_device, wake
 from mggcn.training._epochs import Epochs, epoch_seconds, nodes_per_batch
+from mggcn.training._inference import CHUNK, EVAL_BATCH, Embedder, Inference, evaluate
 from mggcn.training._loop import NotedProgress, Progress, Silent, train
 from mggcn.training._metrics import Ranked, Tally, Top, ks_of, ranking_of
 from mggcn.training._prepared import (
@@ -45,7 +46,6 @@ from mggcn.training._record import (
     unfinished,
 )
 from mggcn.training._scaling import FITTED, Scaled, Scaler
-from mggcn.training._scoring import CHUNK, EVAL_BATCH, Embedder, Inference, evaluate
 from mggcn.training._temperature import calibrated, choose_temperature, fit_temperature, log_odds
 from mggcn.training._training import Count, NaturalNumber, NonNegative, Positive, Share, Training, check_bounds
 

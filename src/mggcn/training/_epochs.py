@@ -26,7 +26,7 @@ from mggcn.kernels.loss import cross_entropy
 from mggcn.keys import GOLDEN, MIX_1, MIX_2, Key, folds
 from mggcn.nn import Layer
 from mggcn.nn.rows import dropped
-from mggcn.training._background import RiskOf, background_risk
+from mggcn.training._background_risk import RiskOf, background_risk
 from mggcn.training._capture import Captured
 from mggcn.training._environment import peak, restart_peak
 from mggcn.training._prepared import DenseInputs, Fit, Penalised, View

@@ -13,13 +13,13 @@ import torch
 from torch import nn
 
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.training._background import background_risk
+from mggcn.training._background_risk import background_risk
 from mggcn.training._checkpoints import Checkpoints, Fitted, State, Tensors, check_tensors
 from mggcn.training._epochs import Epochs, Step
+from mggcn.training._inference import Inference, evaluate
 from mggcn.training._metrics import Scores
 from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch
-from mggcn.training._scoring import Inference, evaluate
 
 _log = logging.getLogger(__name__)
 

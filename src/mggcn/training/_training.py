@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 from msgspec import Meta
 
 from mggcn.errors import InputError
-from mggcn.training._background import Risk
+from mggcn.training._background_risk import Risk
 from mggcn.training._compute import Precision
 from mggcn.training._scaling import Scaling
 
@@ -49,8 +49,8 @@ class Training:
         draws: of the picks when nodes are scored; probabilities are the mean over them.
         class_weights: ``balanced`` weights each class by the inverse of its share of the training nodes.
         background_prior: the share of the nodes of the class ``Background`` that belong to the other classes; above 0,
-            they count as unlabelled nodes in training and validation loss, see :mod:`mggcn.training._background`, and
-            probabilities are those in the graph, without a temperature.
+            they count as unlabelled nodes in training and validation loss, see
+            :mod:`mggcn.training._background_risk`, and probabilities are those in the graph, without a temperature.
         background_risk: how they count: by the ``likelihood`` of the labels, or by the ``non-negative`` risk.
         shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
         precision: of matrix products: ``tf32`` (the fastest on a GPU without loss of accuracy; on a CPU the same as

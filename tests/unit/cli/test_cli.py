@@ -432,7 +432,7 @@ def test_an_interrupt_is_no_traceback(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mggcn.runs._folder.fit_plan", interrupt)
+    monkeypatch.setattr("mggcn.runs._run_folder.fit_plan", interrupt)
     assert main(["train", "data"]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "mggcn: interrupted"
 

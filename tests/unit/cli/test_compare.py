@@ -23,7 +23,7 @@ from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Variant
-from mggcn.experiments._tables import commands
+from mggcn.experiments._report_tables import commands
 from mggcn.methods import published
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.runs import Plan

@@ -12,10 +12,10 @@ from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.experiments import Job, Ledger, Outcome
 from mggcn.experiments import _execution as execution
-from mggcn.experiments import _running as running
+from mggcn.experiments import _schedule as running
 from mggcn.experiments._definition import folder_name
 from mggcn.experiments._records import read_json
-from mggcn.experiments._rows import ExperimentInfo, Section
+from mggcn.experiments._sections import ExperimentInfo, Section
 from mggcn.runs import Plan
 from mggcn.training._loop import Silent
 

@@ -11,8 +11,8 @@ from mggcn.data import _load as datasets
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.runs import _predictions as table
-from mggcn.runs import _scoring as scoring
-from mggcn.runs._folder import load_run
+from mggcn.runs import _scorer as scoring
+from mggcn.runs._run_folder import load_run
 from mggcn.training import _epochs as epochs
 
 QUIET = ("--quiet", "--set", "epochs=2")

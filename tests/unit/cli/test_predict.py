@@ -15,9 +15,9 @@ from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.graph import Graph
-from mggcn.runs._folder import load_run
 from mggcn.runs._predictions import separability
 from mggcn.runs._run import Ensemble
+from mggcn.runs._run_folder import load_run
 from tests import checksums
 
 RUNS = ("runs/small-mlp-seed0", "runs/small-mlp-seed1")

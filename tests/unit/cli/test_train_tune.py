@@ -12,8 +12,8 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.experiments import _tuning as tuning
-from mggcn.runs._folder import load_run
 from mggcn.runs._plan import read_config
+from mggcn.runs._run_folder import load_run
 from mggcn.training import _environment as environment
 
 pytest.importorskip("optuna", reason="needs the extra tune")

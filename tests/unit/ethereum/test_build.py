@@ -19,11 +19,11 @@ from mggcn._io import files
 from mggcn.cli import main
 from mggcn.data import load_folder
 from mggcn.errors import InputError, require
-from mggcn.ethereum import _features as features
+from mggcn.ethereum import _account_features as features
 from mggcn.ethereum import _pipeline as pipeline
+from mggcn.ethereum._account_features import ETHER, quotient
 from mggcn.ethereum._build import build, parse_as_of
-from mggcn.ethereum._features import ETHER, quotient
-from mggcn.ethereum._table_files import BuildInputs
+from mggcn.ethereum._build_files import BuildInputs
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 

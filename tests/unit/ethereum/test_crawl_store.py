@@ -8,7 +8,7 @@ from mggcn._io.files import checksummed
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum._crawl import Store
-from mggcn.ethereum._labels import addresses
+from mggcn.ethereum._label_lists import addresses
 from tests.unit.ethereum.transactions import A, B
 
 

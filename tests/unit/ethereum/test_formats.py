@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from mggcn.errors import InputError
-from mggcn.ethereum._columns import parse_columns, recognise
-from mggcn.ethereum._labels import read_labels
+from mggcn.ethereum._formats import parse_columns, recognise
+from mggcn.ethereum._label_lists import read_labels
 from tests.skips import real_data
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 

@@ -7,7 +7,7 @@ import pytest
 from mggcn.cli import main
 from mggcn.data import load_folder
 from mggcn.errors import InputError
-from mggcn.ethereum._labels import read_labels
+from mggcn.ethereum._label_lists import read_labels
 from tests.unit.ethereum.transactions import A, B, address, transaction, write
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum._labels import CLASSES, addresses, merge_labels, parse_list, write_labels
+from mggcn.ethereum._label_lists import CLASSES, addresses, merge_labels, parse_list, write_labels
 from tests.skips import real_data
 
 A, B, C, D, E = (f"0x{digit * 40}" for digit in "abcde")

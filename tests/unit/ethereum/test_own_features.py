@@ -11,11 +11,11 @@ from mggcn.cli import main
 from mggcn.data import load_folder
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.ethereum import _features as features
+from mggcn.ethereum import _account_features as features
 from mggcn.ethereum._build import TimeSplit, build
-from mggcn.ethereum._table_files import BuildInputs
+from mggcn.ethereum._build_files import BuildInputs
 from mggcn.runs._explaining import reasons_of
-from mggcn.runs._scoring import Scorer
+from mggcn.runs._scorer import Scorer
 from tests.unit.ethereum.test_build import ledger
 from tests.unit.ethereum.transactions import A, B, C, D, address, transaction, write
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from mggcn.errors import InputError
-from mggcn.ethereum import _columns
-from mggcn.ethereum import _tables as rules
+from mggcn.ethereum import _formats
+from mggcn.ethereum import _stages as rules
 from mggcn.ethereum._engines import check_types
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
@@ -264,8 +264,8 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
         (None, None, False),
     ]
     column = ibis.memtable(pa.table({"eth": pa.array([spelled for spelled, *_ in cases])}))
-    table = _columns.point_moved(column.mutate(spelled=column.eth), "eth", _columns.ETHER_DECIMALS)
-    result = duckdb.to_pyarrow(table.mutate(wei=_columns.integer(table.eth))).to_pylist()
+    table = _formats.point_moved(column.mutate(spelled=column.eth), "eth", _formats.ETHER_DECIMALS)
+    result = duckdb.to_pyarrow(table.mutate(wei=_formats.integer(table.eth))).to_pylist()
     assert [(row["spelled"], row["wei"], row["point_cut"]) for row in result] == cases
 
 
@@ -281,7 +281,7 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
 )
 def test_wei_are_exact_from_any_type(duckdb: Any, column: pa.Array, wei: list[int | None]) -> None:
     table = ibis.memtable(pa.table({"value": column}))
-    result = duckdb.to_pyarrow(table.select(wei=_columns.integer(table.value)))
+    result = duckdb.to_pyarrow(table.select(wei=_formats.integer(table.value)))
     assert result.schema.field("wei").type == pa.decimal128(38, 0)
     assert result["wei"].to_pylist() == wei
 
@@ -291,15 +291,15 @@ def test_scientific_notation_is_exact(duckdb: Any) -> None:
     whole |= {"1.23456789012345678901234567e26": 123456789012345678901234567, "5": 5, "12.000": 12}
     others = ["1e28", "1.25e1", "1e-1", "e5", "1e", "1e+100", "0x1e5", "-1e5", "", None]
     table = ibis.memtable(pa.table({"value": pa.array([*whole, *others])}))
-    table = _columns.point_moved(table, "value")
-    result = duckdb.to_pyarrow(table.select(wei=_columns.integer(table.value)))
+    table = _formats.point_moved(table, "value")
+    result = duckdb.to_pyarrow(table.select(wei=_formats.integer(table.value)))
     assert result["wei"].to_pylist() == [*whole.values(), *[None] * len(others)]
 
 
 def test_bytes_may_be_hexadecimal_text(duckdb: Any) -> None:
     spelled = [f"0x{10**27 + 7:064x}", "0x0A", "0x", "0xg", "10", "0x" + "f" * 64, None]
     table = ibis.memtable(pa.table({"value_binary": pa.array(spelled), "value": pa.array(spelled)}))
-    result = duckdb.to_pyarrow(table.select(bytes=_columns.wei(table.value_binary), text=_columns.wei(table.value)))
+    result = duckdb.to_pyarrow(table.select(bytes=_formats.wei(table.value_binary), text=_formats.wei(table.value)))
     assert result["bytes"].to_pylist() == [10**27 + 7, 10, *[None] * 5]
     assert result["text"].to_pylist() == [*[None] * 4, 10, None, None]
 
@@ -320,7 +320,7 @@ def test_times_in_text(duckdb: Any) -> None:
     ]
     bad = ["2017-02-31 00:00:00", "2017-07-14T02:40:00+02:00", "soon", "", None]
     table = ibis.memtable(pa.table({"time": pa.array([*good, *bad])}))
-    result = duckdb.to_pyarrow(table.select(time=_columns.seconds(table.time)))
+    result = duckdb.to_pyarrow(table.select(time=_formats.seconds(table.time)))
     assert result.schema.field("time").type == pa.int64()
     assert result["time"].to_pylist() == [1_500_000_000] * len(good) + [None] * len(bad)
 
@@ -329,7 +329,7 @@ def test_times_in_text(duckdb: Any) -> None:
 def test_timestamps_are_cut_to_seconds(duckdb: Any, kind: pa.DataType) -> None:
     moment = pa.array([1_500_000_000_700_000], pa.timestamp("us")).cast(kind, safe=False)
     table = ibis.memtable(pa.table({"time": moment}))
-    assert duckdb.to_pyarrow(table.select(time=_columns.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
+    assert duckdb.to_pyarrow(table.select(time=_formats.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
 
 
 def test_a_stage_of_other_types_is_refused() -> None:

@@ -12,6 +12,7 @@ from mggcn._io.locations import Location
 from mggcn.cli import main
 from mggcn.data import _table_files as columns
 from mggcn.errors import InputError
+from mggcn.ethereum._build_files import is_simulated
 from mggcn.ethereum._simulate import (
     BEHAVIOURS,
     CLASSES,
@@ -21,7 +22,6 @@ from mggcn.ethereum._simulate import (
     World,
     simulate,
 )
-from mggcn.ethereum._table_files import is_simulated
 from mggcn.keys import Key
 
 SCALE = 0.004

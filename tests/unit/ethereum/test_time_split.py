@@ -11,8 +11,8 @@ from mggcn.data import load_folder
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.ethereum._build import TimeSplit, build, parse_as_of
+from mggcn.ethereum._build_files import BuildInputs
 from mggcn.ethereum._simulate import simulate
-from mggcn.ethereum._table_files import BuildInputs
 from mggcn.runs._matching import PART_NAMES, SplitIds
 
 DATES = ("2017-10-31", "2018-10-31")

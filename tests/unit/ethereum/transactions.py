@@ -10,9 +10,9 @@ from pyarrow import parquet
 
 from mggcn._io.locations import Location
 from mggcn.ethereum import _pipeline as pipeline
+from mggcn.ethereum._build_files import BuildInputs
 from mggcn.ethereum._engines import open_engine, stage_files
 from mggcn.ethereum._pipeline import Tally
-from mggcn.ethereum._table_files import BuildInputs
 
 ETH = 10**18
 Row = dict[str, Any]

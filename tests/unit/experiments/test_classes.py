@@ -10,7 +10,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from mggcn.experiments import _classes as classes
 from mggcn.experiments._page import Part, render
-from mggcn.experiments._rows import Row, group
+from mggcn.experiments._sections import Row, group
 from tests.records import record
 
 NAMES = ["good", "b<a>d", "ugly", "absent"]

@@ -13,7 +13,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments import Schedule
 from mggcn.experiments._definition import ABLATIONS, Reference, Variant, variants_of
-from mggcn.experiments._rows import Section
+from mggcn.experiments._sections import Section
 from mggcn.methods.published import published
 from mggcn.runs import DataIdentity, resolve
 

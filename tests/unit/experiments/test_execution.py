@@ -20,7 +20,7 @@ from mggcn.experiments import Job, Ledger, Outcome, Schedule
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Experiment, Variant
 from mggcn.experiments._execution import recall
-from mggcn.experiments._tables import markdown
+from mggcn.experiments._report_tables import markdown
 from mggcn.keys import Key
 from mggcn.runs import DataIdentity, Plan, continued
 from mggcn.training import Fit, Prepared, Scaler, Training, View, nodes_per_batch

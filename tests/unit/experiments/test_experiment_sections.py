@@ -9,11 +9,11 @@ import pytest
 
 from mggcn._io.files import checksummed
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments import _rows as rows
+from mggcn.experiments import _sections as rows
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
-from mggcn.experiments._rows import ExperimentInfo, Row, Section
+from mggcn.experiments._sections import ExperimentInfo, Row, Section
 from tests import checksums
 from tests.records import ledger, record
 

@@ -8,7 +8,7 @@ from scipy.stats import ttest_1samp
 
 from mggcn.experiments import _page as headline
 from mggcn.experiments._page import render
-from mggcn.experiments._rows import ExperimentInfo, Row, Section, group
+from mggcn.experiments._sections import ExperimentInfo, Row, Section, group
 from tests.records import record
 
 
@@ -76,7 +76,7 @@ def test_the_page_of_a_run_starts_with_what_matters(monkeypatch: pytest.MonkeyPa
     pytest.importorskip("altair")
     monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     run = record(dataset={"name": "<x>"}, test_confusion=[[430, 70], [70, 430]], best_epoch=3)
-    monkeypatch.setattr("mggcn.experiments._rows.published_results", lambda *_: {"accuracy": 0.868})
+    monkeypatch.setattr("mggcn.experiments._sections.published_results", lambda *_: {"accuracy": 0.868})
     text = render(group([run]), "html")
     assert "<title>gcn on &lt;x&gt;, seed 0 · mggcn</title>" in text
     order = [

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mggcn.experiments import _charts as charts
-from mggcn.experiments._rows import Section, group
+from mggcn.experiments._sections import Section, group
 from mggcn.training._record import Epoch
 from tests.records import record
 

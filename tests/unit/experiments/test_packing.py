@@ -13,8 +13,8 @@ from mggcn.errors import InputError
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
-from mggcn.experiments._rows import ExperimentInfo, Row, Section, group
-from mggcn.experiments._tables import commands
+from mggcn.experiments._report_tables import commands
+from mggcn.experiments._sections import ExperimentInfo, Row, Section, group
 from mggcn.training._record import Epoch, RunRecord
 from tests import checksums
 from tests.records import RECORDS, record

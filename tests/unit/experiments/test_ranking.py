@@ -9,7 +9,7 @@ import pytest
 from mggcn.experiments import _classes as ranking
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack, unpack
-from mggcn.experiments._rows import group
+from mggcn.experiments._sections import group
 from mggcn.training._record import Alerts, Ranking, RunRecord
 from tests.records import record
 

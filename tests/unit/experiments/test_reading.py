@@ -11,7 +11,7 @@ from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
-from mggcn.experiments._rows import group
+from mggcn.experiments._sections import group
 from mggcn.training import Epoch, record_content
 from tests.records import RECORDS, ledger, record
 

@@ -15,10 +15,10 @@ import mggcn
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
-from mggcn.experiments import _rows as rows
+from mggcn.experiments import _sections as rows
 from mggcn.experiments._page import Format, render
-from mggcn.experiments._rows import Section, group
-from mggcn.experiments._tables import commands, remarks
+from mggcn.experiments._report_tables import commands, remarks
+from mggcn.experiments._sections import Section, group
 from mggcn.methods.published import published
 from mggcn.runs import resolve
 from mggcn.training._record import Epoch, RunRecord

@@ -12,9 +12,9 @@ from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments import Job, Ledger, Outcome, read_records
-from mggcn.experiments import _running as running
+from mggcn.experiments import _schedule as running
 from mggcn.experiments._definition import Experiment, Variant
-from mggcn.experiments._rows import Section
+from mggcn.experiments._sections import Section
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.training import _environment as environment
 

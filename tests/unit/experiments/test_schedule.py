@@ -11,8 +11,8 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments import Job, Schedule
 from mggcn.experiments._definition import ABLATIONS, Experiment, Variant, variants_of
-from mggcn.experiments._rows import Row, Section
-from mggcn.experiments._tables import duration, markdown
+from mggcn.experiments._report_tables import duration, markdown
+from mggcn.experiments._sections import Row, Section
 from mggcn.methods.published import published
 from mggcn.runs import DataIdentity
 from tests.records import record

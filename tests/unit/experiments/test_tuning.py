@@ -28,7 +28,7 @@ from mggcn.experiments import Ledger
 from mggcn.experiments import _tuning as tuning
 from mggcn.experiments._tuning import SPACE, Choice, Range, Search, Trial, Tuning
 from mggcn.runs import Plan, resolve
-from mggcn.runs._folder import load_run
+from mggcn.runs._run_folder import load_run
 from mggcn.training import _environment as environment
 from mggcn.training._loop import Silent
 from mggcn.training._record import Epoch

@@ -31,7 +31,7 @@ from mggcn.explore._picks import is_neighbour, parents, picks_part
 from mggcn.keys import Key
 from mggcn.runs import resolve
 from mggcn.runs._run import Run
-from mggcn.runs._scoring import Scorer
+from mggcn.runs._scorer import Scorer
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.training import Inference
 from mggcn.training._compute import Compute

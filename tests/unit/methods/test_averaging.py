@@ -15,8 +15,8 @@ from mggcn.keys import Key
 from mggcn.methods import _fine
 from mggcn.runs import resolve
 from mggcn.training._compute import Compute
+from mggcn.training._inference import Inference
 from mggcn.training._prepared import AveragedInputs, SparseInputs
-from mggcn.training._scoring import Inference
 
 CPU = Compute(torch.device("cpu"))
 

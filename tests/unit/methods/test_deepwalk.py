@@ -16,7 +16,7 @@ from mggcn.keys import Key
 from mggcn.methods import deepwalk as embedding
 from mggcn.methods.deepwalk import DeepWalk, embed
 from mggcn.runs import resolve
-from mggcn.runs._folder import load_run
+from mggcn.runs._run_folder import load_run
 from mggcn.training._compute import Compute
 
 CPU = Compute(torch.device("cpu"))

@@ -14,7 +14,7 @@ from mggcn.nn.stack import Stack
 from mggcn.runs import resolve
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.training._compute import Compute
-from mggcn.training._scoring import Inference
+from mggcn.training._inference import Inference
 
 NAMES = ["graphsage-mean", "graphsage-gcn", "graphsage-pool", "graphsage-lstm", "mg-graphsage"]
 CPU = Compute(torch.device("cpu"))

@@ -11,7 +11,7 @@ from mggcn.data._folder import save
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods.label_propagation import spread
-from mggcn.runs._folder import load_run
+from mggcn.runs._run_folder import load_run
 
 
 def test_it_nears_zhous_closed_form() -> None:

@@ -15,7 +15,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features
 from mggcn.errors import DataWarning, InputError
 from mggcn.keys import Key
-from mggcn.runs._folder import load_run
+from mggcn.runs._run_folder import load_run
 from tests import checksums, tampering
 
 FEW = {"trees": 7, "threads": 1}

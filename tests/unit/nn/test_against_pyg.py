@@ -13,7 +13,7 @@ from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.neighbor import FullSampler, WholeGraphSampler
 from mggcn.training._compute import Compute
-from mggcn.training._scoring import Inference
+from mggcn.training._inference import Inference
 
 pyg = pytest.importorskip("torch_geometric.nn")
 

@@ -13,7 +13,7 @@ from mggcn.errors import InputError
 from mggcn.experiments import Ledger
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
-from mggcn.experiments._rows import group
+from mggcn.experiments._sections import group
 from tests.conftest import small_dataset
 from tests.records import RECORDS, ledger
 

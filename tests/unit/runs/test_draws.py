@@ -12,7 +12,7 @@ from mggcn import training as train
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
-from mggcn.runs._scoring import Scorer
+from mggcn.runs._scorer import Scorer
 from mggcn.training._compute import Compute
 from mggcn.training._temperature import choose_temperature
 from tests.reference.calibration import calibration_error

@@ -16,7 +16,7 @@ from mggcn.graph import Graph
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.runs._explaining import contributions, explain, reasons_of
 from mggcn.runs._run import Ensemble, Run
-from mggcn.runs._scoring import Scorer
+from mggcn.runs._scorer import Scorer
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._records import read_records as read
 from mggcn.methods import METHODS
 from mggcn.runs import resolve
-from mggcn.runs._folder import RunFolder
 from mggcn.runs._run import Run
+from mggcn.runs._run_folder import RunFolder
 from mggcn.training import _environment as environment
 from mggcn.training._checkpoints import lock
 from mggcn.training._record import Epoch

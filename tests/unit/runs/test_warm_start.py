@@ -22,7 +22,7 @@ from mggcn.runs._matching import match_features
 from mggcn.runs._plan import read_config
 from mggcn.runs._run import Run
 from mggcn.training import _environment as environment
-from mggcn.training._scoring import Inference
+from mggcn.training._inference import Inference
 from tests.unit.runs.test_resume import Interrupt, result
 
 

@@ -15,7 +15,7 @@ from mggcn._io.mapping import Access, MappedRows
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.runs._folder import load_run
+from mggcn.runs._run_folder import load_run
 from mggcn.training import _prepared as inputs
 
 

@@ -12,8 +12,8 @@ from mggcn.experiments import Ledger
 from mggcn.experiments import _charts as charts
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
-from mggcn.experiments._rows import Row, Section
-from mggcn.experiments._tables import markdown
+from mggcn.experiments._report_tables import markdown
+from mggcn.experiments._sections import Row, Section
 from mggcn.training import _loop as loop
 from mggcn.training._record import RunRecord
 from tests import checksums

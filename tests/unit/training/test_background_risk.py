@@ -14,7 +14,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.training._background import background_risk
+from mggcn.training._background_risk import background_risk
 
 NAMES = ("Converter", "Exchange", "Gambling", "ICO", "Mining", "Phish")
 
@@ -114,7 +114,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ordinary_accounts_of_a_simulated_chain_are_background(chain: Path) -> None:
     """Every account without a label is an ordinary user: a closed world gives all of them a class, an open one few."""
     from mggcn.ethereum._build import build
-    from mggcn.ethereum._table_files import BuildInputs
+    from mggcn.ethereum._build_files import BuildInputs
 
     shares = []
     for number in (0, 300):

@@ -13,13 +13,13 @@ from mggcn.keys import Key
 from mggcn.nn.rows import num_bytes
 from mggcn.runs import Scorer, resolve
 from mggcn.runs import _fitting as fitting
-from mggcn.runs import _scoring as runs_scoring
-from mggcn.training import _scoring as scoring
+from mggcn.runs import _scorer as runs_scoring
+from mggcn.training import _inference as scoring
 from mggcn.training._compute import Compute
+from mggcn.training._inference import Inference
 from mggcn.training._metrics import Tally
 from mggcn.training._prepared import Prepared, View
 from mggcn.training._record import RunRecord
-from mggcn.training._scoring import Inference
 
 SETTINGS = {"epochs": 3, "draws": 2}
 CPU = Compute(torch.device("cpu"))

@@ -14,7 +14,7 @@ from html import escape
 from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
 
-from mggcn.experiments._rows import Row, Section, environments, setting_text
+from mggcn.experiments._sections import Row, Section, environments, setting_text
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from pyarrow import ArrowException, fs, parquet
 from mggcn._io import regular
 from mggcn._io.locations import Location, is_address, name_errors
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.ethereum._columns import assign_roles, recognise
+from mggcn.ethereum._formats import assign_roles, recognise
 
 FileFormat = Literal["parquet", "csv", "json"]
 

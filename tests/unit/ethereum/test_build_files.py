@@ -11,8 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from mggcn.errors import InputError
-from mggcn.ethereum import _table_files
-from mggcn.ethereum._columns import parse_columns
+from mggcn.ethereum import _build_files
+from mggcn.ethereum._formats import parse_columns
 from tests.unit.ethereum.test_formats import ROWS, SUMS, balances, etl, write_csv, write_lines
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, Row, counts, stages, transaction, write
 
@@ -187,8 +187,8 @@ def test_cryo_may_have_hexadecimal_values(tmp_path: Path) -> None:
 
 
 def test_many_files_without_hashes_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expand = Mock(wraps=_table_files.expand)
-    monkeypatch.setattr(_table_files, "expand", expand)
+    expand = Mock(wraps=_build_files.expand)
+    monkeypatch.setattr(_build_files, "expand", expand)
     columns = parse_columns("from=a,to=b,value=v,time=t")
     for number in range(12):
         write_csv(tmp_path / f"{number}.csv", [{"a": A, "b": B, "v": number, "t": 1_500_000_000}])

@@ -17,9 +17,9 @@ from typing import TypeAlias
 import ibis
 
 from mggcn.errors import InputError
-from mggcn.ethereum import _columns
-from mggcn.ethereum._columns import FLAG, INT, TEXT, WEI, Column, Table, success_roles, whole
-from mggcn.ethereum._table_files import BuildInputs
+from mggcn.ethereum import _formats
+from mggcn.ethereum._build_files import BuildInputs
+from mggcn.ethereum._formats import FLAG, INT, TEXT, WEI, Column, Table, success_roles, whole
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",
@@ -137,9 +137,9 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
     table = table.select(*dict.fromkeys(roles.values()))
     for role in _AMOUNTS:
         if role in roles and table[roles[role]].type().is_string():
-            table = _columns.point_moved(table, roles[role])
+            table = _formats.point_moved(table, roles[role])
     if "eth" in roles:
-        table = _columns.point_moved(table, roles["eth"], _columns.ETHER_DECIMALS)
+        table = _formats.point_moved(table, roles["eth"], _formats.ETHER_DECIMALS)
     column = {role: table[name] for role, name in roles.items()}
     ends = {end: _text(column, role) for end, role in _ENDS.items()}
     spelled = {f"spelled_{end}": name for end, name in ends.items()}
@@ -150,8 +150,8 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         hash=_text(column, "hash").lower(),
         part=_text(column, "part"),
         block=_integer(column, "block", 18).cast("int64"),
-        time=_columns.seconds(column["time"]),
-        wei=_columns.wei(column["eth" if "eth" in roles else "value"]),
+        time=_formats.seconds(column["time"]),
+        wei=_formats.wei(column["eth" if "eth" in roles else "value"]),
         fee=_fee(column),
         count=_integer(column, "count", 18, default=1).cast("int64"),
         # an empty status, as before the Byzantium fork, is a success
@@ -181,7 +181,7 @@ def _dropped(rows: Table, as_of: int | None, latest: int | None, any_ids: bool) 
 
 
 def _text(column: Mapping[str, Column], role: str) -> Column:
-    return _columns.text(column[role]) if role in column else ibis.literal("")
+    return _formats.text(column[role]) if role in column else ibis.literal("")
 
 
 def _is_account(name: Column, any_ids: bool) -> Column:
@@ -208,7 +208,7 @@ def _with_keys(rows: Table, roles: Mapping[str, str], internal: bool, alone: boo
 
 def _integer(column: Mapping[str, Column], role: str, digits: int, default: int = 0) -> Column:
     missing = ibis.literal(default, type=WEI)
-    return _columns.integer(column[role], digits).fill_null(missing) if role in column else missing
+    return _formats.integer(column[role], digits).fill_null(missing) if role in column else missing
 
 
 def _fee(column: Mapping[str, Column]) -> Column:

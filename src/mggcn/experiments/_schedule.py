@@ -21,8 +21,8 @@ from mggcn.experiments import _records
 from mggcn.experiments._definition import Experiment, folder_name, read
 from mggcn.experiments._execution import Job, Outcome, execute, execute_in_processes, random_split, recall
 from mggcn.experiments._records import EXPERIMENT, RECORDS, Ledger, pack
-from mggcn.experiments._rows import Row, Section
-from mggcn.experiments._tables import document
+from mggcn.experiments._report_tables import document
+from mggcn.experiments._sections import Row, Section
 from mggcn.runs import DataIdentity, Plan, published_results
 from mggcn.training import Progress, Silent, choose_device
 

@@ -31,7 +31,7 @@ from mggcn.data import (
     text_of,
 )
 from mggcn.errors import InputError
-from mggcn.ethereum._labels import is_address
+from mggcn.ethereum._label_lists import is_address
 
 _measure = partial(Measure, is_log=True)
 _THIRTEEN = {
