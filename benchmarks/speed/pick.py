@@ -172,7 +172,7 @@ def _fill(
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def _fill_by_search(
-    indptr: Ints, indices: AnyInts, weights: Ints, symmetric: bool, targets: Ints, key: np.uint64, out: AnyInts
+    indptr: Ints, indices: AnyInts, sums: AnyInts, symmetric: bool, targets: Ints, key: np.uint64, out: AnyInts
 ) -> None:
     for row in range(targets.size):
         stream = fold(key, targets[row])
@@ -180,7 +180,7 @@ def _fill_by_search(
         members[:] = targets[row]
         for step in range(members.size - 1):
             n, value = step + 1, fold(stream, step)
-            node = pick_by_enumeration(indptr, indices, weights, symmetric, members, n, 0, n, value)
+            node = pick_by_enumeration(indptr, indices, sums, symmetric, members, n, 0, n, value)
             if node < 0:
                 break
             members[step + 1] = node
@@ -189,13 +189,13 @@ def _fill_by_search(
 def draw_by_listing(table: PickTable, targets: Ints, picks: int, key: Key, *, keep: bool = False) -> AnyInts:
     """Draw S(v) of every target on one thread: the distribution of :meth:`PickTable.draw`, other random numbers."""
     graph, out = table.graph, np.empty((targets.size, 1 + picks), table.graph.indices.dtype)
-    _fill(graph.indptr, graph.indices, table.weights, targets, np.uint64(key.value), keep, out)
+    _fill(graph.indptr, graph.indices, graph.degrees, targets, np.uint64(key.value), keep, out)
     return out
 
 
 def draw_by_search(table: PickTable, targets: Ints, picks: int, key: Key) -> AnyInts:
     """The same with the enumeration inside the kernel."""
     graph, out = table.graph, np.empty((targets.size, 1 + picks), table.graph.indices.dtype)
-    arrays = (graph.indptr, graph.indices, table.weights, graph.direction == "both")
+    arrays = (graph.indptr, graph.indices, table.sums, graph.is_symmetric)
     _fill_by_search(*arrays, targets, np.uint64(key.value), out)
     return out

@@ -102,7 +102,7 @@ def far(graph: Graph, tmp_path: Path) -> tuple[Graph, PickTable]:
     indptr = np.concatenate([[0], graph.indptr[1:] + FAR])
     shifted = Graph(indptr, stored("indices", graph.indices), checked=True)
     table = PickTable.of(graph)
-    return shifted, PickTable(shifted, table.weights, stored("sums", table.sums))
+    return shifted, PickTable(shifted, stored("sums", table.sums))
 
 
 def test_rows_past_entry_two_to_the_31(graph: Graph, far: tuple[Graph, PickTable]) -> None:

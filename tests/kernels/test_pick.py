@@ -1,5 +1,8 @@
 """Every back end of the pick kernel against the reference, bit for bit."""
 
+from collections import defaultdict
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -9,12 +12,12 @@ from hypothesis import strategies as st
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels._compiled import Ints
-from mggcn.kernels.pick import Explore, PickTable
+from mggcn.kernels.pick import Explore, PickBy, PickTable, RunningSums
 from mggcn.keys import Key
 from tests.gpu import GPU
 from tests.properties import assert_picks_are_valid
 from tests.reference import pick as reference
-from tests.strategies import graphs
+from tests.strategies import graphs, weighted_graphs
 
 
 def compare_on_cpu(
@@ -23,29 +26,50 @@ def compare_on_cpu(
     key: Key,
     *,
     explore: Explore = "both",
-    weights: Ints | None = None,
+    by: PickBy | Ints = "degree",
     names: Ints | None = None,
 ) -> None:
-    """Compare the picks of all nodes, drawn by ``weights``, the degrees when None."""
-    table = PickTable.of(graph, weights=weights, names=names)
+    """Compare the picks of all nodes."""
+    table = PickTable.of(graph, by=by, names=names)
     drawn = table.draw(np.arange(graph.num_nodes), picks, key, explore=explore)
-    np.testing.assert_array_equal(drawn, _expected(table, picks, key, explore))
+    np.testing.assert_array_equal(drawn, _expected(table, by, picks, key, explore))
 
 
 def compare_on_gpu(
-    graph: Graph, picks: int, key: Key, device: torch.device, *, explore: Explore = "both", names: Ints | None = None
+    graph: Graph,
+    picks: int,
+    key: Key,
+    device: torch.device,
+    *,
+    explore: Explore = "both",
+    by: PickBy = "degree",
+    names: Ints | None = None,
 ) -> None:
     """Compare the picks of all nodes."""
-    table = PickTable.of(graph, names=names)
+    table = PickTable.of(graph, by=by, names=names)
     drawn = table.on(device).draw(torch.arange(graph.num_nodes, device=device), picks, key, explore=explore)
-    expected = _expected(table, picks, key, explore)
+    expected = _expected(table, by, picks, key, explore)
     np.testing.assert_array_equal(drawn.cpu().numpy(), expected)
 
 
-def _expected(table: PickTable, picks: int, key: Key, explore: Explore) -> Ints:
+def _expected(table: PickTable, by: PickBy | Ints, picks: int, key: Key, explore: Explore) -> Ints:
     names = None if table.names is None else table.names.tolist()
     targets = range(table.graph.num_nodes)
-    return reference.pick(table.graph, table.weights.tolist(), targets, picks, key, explore, names)
+    return reference.pick(table.graph, weights_of(table.graph, by), targets, picks, key, explore, names)
+
+
+def weights_of(graph: Graph, by: PickBy | Ints) -> reference.Weights:
+    """What each neighbour weighs, counted in the units of the table."""
+    if not isinstance(by, str):
+        return by.tolist()
+    if by != "weight" or graph.relations is None:
+        return graph.degrees.tolist() if by == "degree" else [1] * graph.num_nodes
+    unit, total = Fraction(2) ** -RunningSums(graph, by).exponent, defaultdict(Fraction)
+    for node in range(graph.num_nodes):
+        entries = graph.relations_of(node)
+        for neighbour, weight in zip(entries.indices.tolist(), entries.weights().tolist(), strict=True):
+            total[node, neighbour] += Fraction(weight)
+    return {pair: max(round(Fraction(float(np.float32(float(weight)))) / unit), 1) for pair, weight in total.items()}
 
 
 @settings(max_examples=14 * settings().max_examples)
@@ -78,9 +102,8 @@ def test_picks_do_not_depend_on_the_numbers_of_nodes_with_names() -> None:
 @pytest.mark.parametrize("explore", ["breadth", "depth"])
 def test_breadth_and_depth_equal_the_reference(graph: Graph, picks: int, seed: int, explore: Explore) -> None:
     targets = np.arange(graph.num_nodes)
-    weights = np.ones(graph.num_nodes, np.int64)
-    drawn = PickTable.of(graph, weights=weights, threads=1).draw(targets, picks, Key(seed), explore=explore, threads=1)
-    compare_on_cpu(graph, picks, Key(seed), explore=explore, weights=weights)
+    drawn = PickTable.of(graph, by="uniform", threads=1).draw(targets, picks, Key(seed), explore=explore, threads=1)
+    compare_on_cpu(graph, picks, Key(seed), explore=explore, by="uniform")
     for row in drawn.tolist():
         found = [node for node in row[1:] if node != row[0]]
         open_members = [row[0]] * len(found) if explore == "breadth" else [row[0], *found][:-1]
@@ -130,9 +153,9 @@ def test_seed_epoch_and_target_each_change_the_picks() -> None:
 def test_wide_sums_are_kept_in_64_bits() -> None:
     graph = power_law(50, 300)
     weights = np.full(50, 2**30, np.int64)
-    table = PickTable.of(graph, weights=weights)
+    table = PickTable.of(graph, by=weights)
     assert table.sums.dtype == np.int64
-    compare_on_cpu(graph, 5, Key.of(0), weights=weights)
+    compare_on_cpu(graph, 5, Key.of(0), by=weights)
 
 
 def test_hub_with_a_long_row() -> None:
@@ -181,3 +204,69 @@ def test_gpu_lays_rows_out_batch_by_batch(batch_size: int) -> None:
     picks = table.draw(targets, 3, Key.of(1))
     expected = [picks[start : start + batch_size].T.reshape(-1) for start in range(0, 40, batch_size)]
     assert np.array_equal(rows, np.concatenate(expected))
+
+
+def test_more_picks_than_sums_have_room_for_are_refused() -> None:
+    with pytest.raises(InputError, match="picks: 4,097 are more than 4,096"):
+        PickTable.of(power_law(9, 20)).draw(np.arange(3), 4097, Key.of(0))
+
+
+@settings(max_examples=8 * settings().max_examples)
+@given(graph=weighted_graphs(), picks=st.integers(1, 8), seed=st.integers(0, 2**64 - 1))
+@pytest.mark.parametrize("explore", ["both", "breadth", "depth"])
+def test_picks_by_weight_equal_the_reference(graph: Graph, picks: int, seed: int, explore: Explore) -> None:
+    compare_on_cpu(graph, picks, Key(seed), explore=explore, by="weight")
+
+
+def weighted(num_nodes: int, num_edges: int, direction: str, spread: float = 1.0) -> Graph:
+    rng = np.random.default_rng(num_edges)
+    ends = rng.integers(0, num_nodes, (2, num_edges))
+    weight = rng.lognormal(sigma=spread, size=num_edges)
+    return Graph.from_edges(*ends, num_nodes, direction=direction, weight=weight)
+
+
+@pytest.mark.parametrize("explore", ["both", "breadth", "depth"])
+@pytest.mark.parametrize("direction", ["both", "out", "directed"])
+def test_gpu_picks_by_weight_equal_the_reference(direction: str, explore: Explore) -> None:
+    compare_on_gpu(weighted(33, 60, direction), 4, Key(2**64 - 5), GPU, explore=explore, by="weight")
+
+
+def test_gpu_lists_candidates_by_weight_when_trials_run_out() -> None:
+    clique = np.array([(i, j) for i in range(6) for j in range(i)])
+    graph = Graph.from_edges(*clique.T, 7, weight=np.arange(1, 16) / 7)
+    table = PickTable.of(graph, by="weight")
+    drawn = table.on(GPU).draw(torch.arange(2, 4, device=GPU), 5, Key.of(0))
+    assert np.array_equal(drawn.cpu().numpy(), table.draw(np.arange(2, 4), 5, Key.of(0)))
+
+
+def test_weights_of_one_give_uniform_picks_bit_for_bit() -> None:
+    graph = power_law(400, 3_000)
+    ones = Graph.from_edges(*graph.edges(), 400, weight=np.ones(graph.num_stored))
+    by_weight = PickTable.of(ones, by="weight")
+    assert by_weight.sums.dtype == np.int32
+    uniform = PickTable.of(graph, by="uniform").draw(np.arange(400), 5, Key.of(1))
+    assert np.array_equal(by_weight.draw(np.arange(400), 5, Key.of(1)), uniform)
+
+
+def test_picks_by_weight_of_a_graph_without_weights_are_uniform() -> None:
+    graph = power_law(400, 3_000)
+    assert np.array_equal(PickTable.of(graph, by="weight").sums, PickTable.of(graph, by="uniform").sums)
+
+
+@pytest.mark.parametrize("spread", [0.5, 3.0, 12.0])
+def test_the_rounding_of_weights_is_within_its_bound(spread: float) -> None:
+    graph = weighted(60, 900, "both", spread)
+    running = RunningSums(graph, "weight")
+    sums, unit = np.concatenate([*running]), 2.0**-running.exponent
+    for node in range(60):
+        bounds = slice(*graph.indptr[node : node + 2])
+        weights, drawn = graph.neighbour_weights(node, node + 1).astype(np.float64), np.diff(sums[bounds], prepend=0)
+        assert drawn.min() >= 1
+        error = np.abs(drawn / drawn.sum() - weights / weights.sum())
+        assert error.max() <= weights.size * unit / weights.sum() + 1e-15
+
+
+def test_weights_below_the_unit_can_still_be_drawn() -> None:
+    graph = Graph.from_edges([0, 2], [1, 3], 4, weight=[1e30, 1e-30])
+    table = PickTable.of(graph, by="weight")
+    assert table.draw(np.arange(4), 1, Key.of(0))[:, 1].tolist() == [1, 0, 3, 2]

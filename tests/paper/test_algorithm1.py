@@ -77,7 +77,7 @@ def assert_same_distribution(observed: Counter[tuple[int, ...]], expected: dict[
 def test_kernel_draws_algorithm_1(case, weighting: str) -> None:
     graph, target, picks = case()
     weights = graph.degrees if weighting == "degree" else np.ones(graph.num_nodes, np.int64)
-    table = PickTable.of(graph, weights=weights)
+    table = PickTable.of(graph, by=weights)
     drawn = Counter(
         _trim(table.draw(np.array([target]), picks, Key.of(epoch), threads=1)[0].tolist()) for epoch in range(DRAWS)
     )
@@ -96,7 +96,7 @@ def test_reference_draws_algorithm_1() -> None:
 def test_the_test_notices_uniform_draws() -> None:
     """The chi-square test has the power to tell degree-weighted picks from uniform ones."""
     graph, target, picks = star()
-    table = PickTable.of(graph, weights=np.ones(graph.num_nodes, np.int64))
+    table = PickTable.of(graph, by="uniform")
     drawn = Counter(_trim(table.draw(np.array([target]), picks, Key.of(e), threads=1)[0].tolist()) for e in range(2000))
     with pytest.raises(AssertionError):
         assert_same_distribution(drawn, sequences(graph, graph.degrees.tolist(), target, picks))

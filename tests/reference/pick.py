@@ -1,6 +1,6 @@
 """Algorithm 1 of the paper by exact rejection, in plain Python; :mod:`mggcn.kernels.pick` explains it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -13,10 +13,12 @@ from tests.reference import below
 
 TRIALS = 32
 
+Weights = Sequence[int] | Mapping[tuple[int, int], int]  # of each node, or of each node and neighbour
+
 
 def pick(
     graph: Graph,
-    weights: Sequence[int],
+    weights: Weights,
     targets: Sequence[int],
     picks: int,
     key: Key,
@@ -34,7 +36,7 @@ def pick(
 
 def pick_one(
     graph: Graph,
-    weights: Sequence[int],
+    weights: Weights,
     target: int,
     picks: int,
     key: Key,
@@ -54,21 +56,25 @@ def pick_one(
 
 
 def _draw(
-    graph: Graph, weights: Sequence[int], members: list[int], open_members: list[int], stream: int, step: int
+    graph: Graph, weights: Weights, members: list[int], open_members: list[int], stream: int, step: int
 ) -> int | None:
     pairs = [(s, int(w)) for s in open_members for w in graph.row(s)]
-    sums = list(accumulate(weights[w] for _, w in pairs))
+    sums = list(accumulate(_weight(weights, s, w) for s, w in pairs))
     if not sums:
         return None
     for trial in range(TRIALS):
         s, w = pairs[_first_above(sums, below(_hash(stream, step, trial), sums[-1]))]
         if _is_candidate(graph, members, open_members, s, w):
             return w
-    candidates = [w for s, w in pairs if _is_candidate(graph, members, open_members, s, w)]
+    candidates = [(s, w) for s, w in pairs if _is_candidate(graph, members, open_members, s, w)]
     if not candidates:
         return None
-    sums = list(accumulate(weights[w] for w in candidates))
-    return candidates[_first_above(sums, below(_hash(stream, step, TRIALS), sums[-1]))]
+    sums = list(accumulate(_weight(weights, s, w) for s, w in candidates))
+    return candidates[_first_above(sums, below(_hash(stream, step, TRIALS), sums[-1]))][1]
+
+
+def _weight(weights: Weights, node: int, neighbour: int) -> int:
+    return weights[node, neighbour] if isinstance(weights, Mapping) else weights[neighbour]
 
 
 def _hash(stream: int, step: int, trial: int) -> int:

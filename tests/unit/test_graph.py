@@ -4,7 +4,8 @@ import torch
 from hypothesis import given
 
 from mggcn.errors import InputError
-from mggcn.graph import Graph, _check, node_numbers
+from mggcn.graph import Graph, node_numbers
+from mggcn.graph._checks import check_graph
 from tests.strategies import graphs
 
 
@@ -121,7 +122,7 @@ def test_bad_rows(indptr: list, indices: list, message: str) -> None:
 
 def test_a_bad_row_is_seen_across_the_border_of_two_checks() -> None:
     with pytest.raises(InputError, match="row 0 is not sorted"):
-        _check(np.array([0, 4, 4, 4, 4, 4]), np.array([1, 3, 2, 4], np.int32), "out", chunk=2)
+        check_graph(np.array([0, 4, 4, 4, 4, 4]), np.array([1, 3, 2, 4], np.int32), "out", chunk=2)
 
 
 def test_bad_types() -> None:
@@ -144,8 +145,9 @@ def test_from_edges_by_hand(direction: str) -> None:
             rows[v].add(u)
     graph = Graph.from_edges(source, target, 30, direction=direction)
     assert [graph.row(v).tolist() for v in range(30)] == [sorted(row) for row in rows]
-    counted, loops, duplicates, added = Graph.from_edges_counted(source, target, 30, direction=direction)
+    counted, (loops, duplicates, added, zeros) = Graph.from_edges_counted(source, target, 30, direction=direction)
     assert np.array_equal(counted.indices, graph.indices)
+    assert zeros == 0
     pairs = list(zip(source.tolist(), target.tolist(), strict=True))
     assert loops == sum(u == v for u, v in pairs) > 0
     distinct = {(u, v) for u, v in pairs if u != v}
@@ -160,10 +162,10 @@ def test_an_edge_repeated_many_times_stays() -> None:
 def test_large_graphs_are_checked_for_symmetry_in_blocks() -> None:
     rng = np.random.default_rng(0)
     graph = Graph.from_edges(rng.integers(0, 50, 300), rng.integers(0, 50, 300), 50)
-    _check(graph.indptr, graph.indices, "both", chunk=16)
+    check_graph(graph.indptr, graph.indices, "both", chunk=16)
     directed = Graph.from_edges(rng.integers(0, 50, 300), rng.integers(0, 50, 300), 50, direction="out")
     with pytest.raises(InputError, match="graph: not symmetric"):
-        _check(directed.indptr, directed.indices, "both", chunk=16)
+        check_graph(directed.indptr, directed.indices, "both", chunk=16)
 
 
 @pytest.mark.parametrize("most", [1, 7, 1000])

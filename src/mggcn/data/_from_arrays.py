@@ -15,7 +15,7 @@ from mggcn.data._features import Features, as_features
 from mggcn.data._labels import class_numbers
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED, Split, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
-from mggcn.graph import Direction, Graph, node_numbers
+from mggcn.graph import Changes, Direction, Graph, node_numbers
 
 _KNOWN = {"num_nodes", "num_edges", "num_features", "num_classes", "name", "n_id", "e_id", "input_id", "batch_size"}
 """Names of what the other arrays say, and of what PyG's loaders add; leaving them out changes nothing."""
@@ -60,7 +60,7 @@ def from_arrays(
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     with prefix_errors("edge_index"):
-        graph, *changed = Graph.from_edges_counted(
+        graph, changed = Graph.from_edges_counted(
             edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
         )
     features = None if x is None else as_features(x)
@@ -144,7 +144,7 @@ def edge_values(names: Iterable[str]) -> list[str]:
 def all_notes(
     notes: Sequence[str],
     made: MadeFeatures,
-    changed: Sequence[int],
+    changed: Changes,
     *,
     direction: Direction | None,
     lists_edges_once: bool,
@@ -154,12 +154,12 @@ def all_notes(
     Args:
         notes: what of the input is not used.
         made: its features.
-        changed: how many self-loops and duplicate edges were removed and reverses of edges added.
+        changed: how edges were removed, joined and reversed.
         direction: that the user has chosen; None if edges became undirected by default.
         lists_edges_once: see :func:`from_arrays`.
     """
-    one_way = one_way_note(changed[-1]) if direction is None else []
-    counts = zip(changed, ("self-loop", "duplicate edge"), strict=False)
+    one_way = one_way_note(changed.reverses) if direction is None else []
+    counts = zip(changed[:2], ("self-loop", "duplicate edge"), strict=True)
     removed = " and ".join(f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count)
     shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
     others = [*made.notes, *(one_way if lists_edges_once else ()), *([f"{removed} removed"] if removed else [])]

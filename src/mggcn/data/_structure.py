@@ -23,10 +23,10 @@ def structural_features(graph: Graph) -> tuple[NDArray[np.float32], tuple[str, .
     - ``log core number``: of the largest k such that the node is in a subgraph of nodes with k neighbours each.
     - ``log PageRank``: of PageRank with damping 0.85 times the number of nodes, which is 1 on average.
     """
-    whole = graph if graph.direction == "both" else Graph.from_edges(*graph.edges(), graph.num_nodes)
+    whole = graph if graph.is_symmetric else Graph.from_edges(*graph.edges(), graph.num_nodes)
     degrees = np.diff(whole.indptr)
     columns = {"log degree": np.log1p(degrees)}
-    if graph.direction != "both":
+    if not graph.is_symmetric:
         stored, listed = np.diff(graph.indptr), np.bincount(graph.indices, minlength=graph.num_nodes)
         incoming, outgoing = (stored, listed) if graph.direction == "in" else (listed, stored)
         columns |= {"log in-degree": np.log1p(incoming), "log out-degree": np.log1p(outgoing)}

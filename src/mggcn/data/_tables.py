@@ -23,7 +23,7 @@ from mggcn.data._labels import Codes, is_integer, read_labels, read_parts
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED
 from mggcn.data._table_files import Paths, Table
 from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
-from mggcn.graph import Direction, Graph
+from mggcn.graph import Changes, Direction, Graph
 
 FeatureChoice = Literal["all", "none", "structural"] | Sequence[str]
 OnRows = Callable[[str, int, int | None], None]
@@ -257,14 +257,14 @@ class TableImport:
         """The number of nodes; InputError if an id is listed twice."""
         return len(self._numbers)
 
-    def build_graph(self, direction: Direction) -> Sequence[int]:
-        """Build the graph; return how many self-loops and duplicate edges were removed and reverses of edges added."""
+    def build_graph(self, direction: Direction) -> Changes:
+        """Build the graph; return how edges were removed, joined and reversed."""
         source, target = edge_index = np.concatenate(self._edge_parts, axis=1)
         unknown = np.argwhere(edge_index.T < 0)
         if len(unknown):
             row, side = unknown[0].tolist()
             raise self.unknown_end(row, side, len(unknown), edge_index.shape[1])
-        self._graph, *changed = Graph.from_edges_counted(source, target, len(self._numbers), direction=direction)
+        self._graph, changed = Graph.from_edges_counted(source, target, len(self._numbers), direction=direction)
         return changed
 
     def id_of(self, node: int) -> str:

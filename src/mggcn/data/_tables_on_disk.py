@@ -24,7 +24,7 @@ from mggcn.data._table_files import CHUNK, Paths, Table
 from mggcn.data._tables import OnRows, TableColumns, TableImport
 from mggcn.data._writer import CsrWriter, FolderWriter, check_free, writing
 from mggcn.errors import InputError, require
-from mggcn.graph import Direction, Graph
+from mggcn.graph import Changes, Direction, Graph
 
 MOST_NODES = 2**31 - 1
 _BATCH = 1 << 20
@@ -128,7 +128,7 @@ class _OnDisk(TableImport):
                 raise self.repeated_id(*self.cell(self.nodes, self.columns.id, number))
         return int(self._num_nodes)
 
-    def build_graph(self, direction: Direction) -> Sequence[int]:
+    def build_graph(self, direction: Direction) -> Changes:
         self._direction = direction
         num_edges = self._edge_ids.num_rows
         if self._are_numbers:
@@ -259,8 +259,8 @@ def limit_of_duckdb(memory: int, num_nodes: int) -> int:
 
 def write_graph(
     database: Database, edges: str, num_nodes: int, folder: FolderWriter, direction: Direction, on_rows: OnRows
-) -> tuple[int, int, int]:
-    """Write a graph, and return how many self-loops and duplicate edges were removed and reverses of edges added.
+) -> Changes:
+    """Write a graph, and return how edges were removed, joined and reversed.
 
     ``edges`` is SQL for a table of node numbers, ``source`` and ``target``, which is read more than once.
     """
@@ -293,7 +293,7 @@ def write_graph(
                 last = int(batch[-1])
             on_rows("sorted edges", done, total)
         graph.close()
-    return num_loops, num_proper - num_distinct, num_stored - num_distinct
+    return Changes(num_loops, num_proper - num_distinct, num_stored - num_distinct)
 
 
 def _without_repeats(values: NDArray[np.uint64], last: int) -> NDArray[np.uint64]:

@@ -1,25 +1,29 @@
 """The picks S(v) of the paper's Algorithm 1: connected to the target, distinct, drawn in proportion to degree.
 
-A node's weight is its degree (the paper) or 1 (uniform picks). To pick one node for the set S, draw a member s of S
-and a neighbour w of s with probability proportional to weight(w) over all such pairs, and accept w unless it is in S
-already or is a neighbour of a member that joined S before s. Each candidate is thus accepted through exactly one pair,
-so with probability proportional to its weight, which is Algorithm 1. After ``TRIALS`` rejections the candidates are
-listed instead; trials are independent, so the pick is still exact, and an empty list means that the component has no
-further node.
+The weight of a pair of a node s and its neighbour w is the degree of w (the paper), 1 (uniform picks) or the weight of
+the edge between them. To pick one node for the set S, draw a member s of S and a neighbour w of s with probability
+proportional to the weight over all such pairs, and accept w unless it is in S already or is a neighbour of a member
+that joined S before s. Each candidate is thus accepted through exactly one pair, that of the first member it is
+connected to, so with probability proportional to its weight, which is Algorithm 1. After ``TRIALS`` rejections the
+candidates are listed instead; trials are independent, so the pick is still exact, and an empty list means that the
+component has no further node.
 
 Two variants draw from fewer members: ``breadth`` from the target's neighbours only, ``depth`` from the neighbours of
 the last pick only, so that S is a path.
 
 The cost does not depend on the degrees: a pair is drawn by one search among the members' row totals and one in the
-running sums of that row. Nearly all of a pick's time is waiting for memory, so targets are drawn ``_TOGETHER`` at a
-time, read by read: reads for different targets do not depend on each other, and a core waits for all of them at once.
+running sums of that row. Sums are integers, so that they are the same on all back ends; weights of edges are counted in
+units of a power of two, see :class:`RunningSums`. Nearly all of a pick's time is waiting for memory, so targets are
+drawn ``_TOGETHER`` at a time, read by read: reads for different targets do not depend on each other, and a core waits
+for all of them at once.
 
 The edges of the coarse grain are S(v) ∩ N(u) for every u in S(v): the sub-graphs that the sets of picks induce.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +40,7 @@ from mggcn.kernels._compiled import below, compiled, fold
 from mggcn.keys import Key
 
 Explore = Literal["both", "breadth", "depth"]
+PickBy = Literal["degree", "uniform", "weight"]
 
 TRIALS = 32
 BOTH, BREADTH, DEPTH = 0, 1, 2
@@ -45,21 +50,21 @@ _ROWS = 1 << 14
 _NEAR = 8
 _LINE = 16  # int32 values in 64 bytes
 _TOGETHER = 32
+_MOST_PICKS = 1 << 12
+_BITS = 50  # of the largest sum of a row, so that the sums of all members of S fit into 63 bits
 
 
 @dataclass(frozen=True, eq=False)
 class PickTable:
-    """A graph prepared for drawing: for each stored edge, the running sum of the weights in its row.
+    """A graph prepared for drawing: for each stored neighbour, the running sum of the weights in its row.
 
     Attributes:
         graph: the graph to draw from.
-        weights: [num_nodes] positive integers; a candidate is drawn in proportion to its weight.
         sums: [num_stored] running sums, int32 where they fit.
         names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
     """
 
     graph: Graph
-    weights: NDArray[np.int64]
     sums: NDArray[Any]
     names: NDArray[np.int64] | None = None
 
@@ -68,18 +73,18 @@ class PickTable:
         cls,
         graph: Graph,
         *,
-        weights: NDArray[np.int64] | None = None,
+        by: PickBy | NDArray[np.int64] = "degree",
         names: NDArray[np.int64] | None = None,
         threads: int | None = None,
     ) -> "PickTable":
-        """Prepare a graph; the default weights are the degrees, as in the paper."""
-        weights = graph.degrees if weights is None else weights
-        sums = np.empty(graph.num_stored, sums_dtype(graph, weights, threads))
+        """Prepare a graph; ``by`` is as in :class:`RunningSums`, by default as in the paper."""
+        running = RunningSums(graph, by, threads)
+        sums = np.empty(graph.num_stored, running.dtype)
         first = 0
-        for part in running_sums(graph, weights, sums.dtype, threads):
+        for part in running:
             sums[first : first + part.size] = part
             first += part.size
-        return cls(graph, weights, sums, names)
+        return cls(graph, sums, names)
 
     def draw(
         self, targets: NDArray[np.int64], picks: int, key: Key, *, explore: Explore = "both", threads: int | None = None
@@ -98,14 +103,13 @@ class PickTable:
             [len(targets), 1 + picks] nodes, the target first, then its picks in order. If the component has fewer than
             ``picks`` other nodes (or, with breadth or depth, no candidate is left), the row is padded with its target.
         """
-        if picks < 1:
-            raise InputError(f"picks: {picks} is less than 1")
+        check_picks(picks)
         graph, dtype = self.graph, self.graph.indices.dtype
         memory.require(
             targets.size * (1 + picks) * dtype.itemsize, f"{targets.size:,} targets with {picks:,} picks each"
         )
         out = np.empty((targets.size, 1 + picks), dtype)
-        arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both")
+        arrays = (graph.indptr, graph.indices, self.sums, graph.is_symmetric)
         names = targets if self.names is None else self.names[targets]
         fill = partial(_pick, *arrays, _CODES[explore], targets, names, np.uint64(key.value), out)
         threading.over_ranges(fill, targets.size, chunk=1024, threads=threads)
@@ -113,31 +117,93 @@ class PickTable:
 
     def on(self, device: torch.device) -> "DevicePickTable":
         """Copy the table to a GPU."""
-        arrays = (self.graph.indptr, self.graph.indices, self.sums, self.weights)
-        indptr, indices, sums, weights = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
+        arrays = (self.graph.indptr, self.graph.indices, self.sums)
+        indptr, indices, sums = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
         names = None if self.names is None else torch.from_numpy(self.names).to(device)
-        return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both", names)
+        return DevicePickTable(indptr, indices, sums, self.graph.is_symmetric, names)
 
 
-def sums_dtype(graph: Graph, weights: NDArray[np.int64], threads: int | None = None) -> "np.dtype[Any]":
-    """The narrower of int32 and int64 that holds the running sums of all rows."""
-    largest = np.zeros(-(-graph.num_nodes // _ROWS), np.int64)
-    fill = partial(_largest_row_totals, graph.indptr, graph.indices, weights, _ROWS, largest)
-    threading.over_ranges(fill, graph.num_nodes, chunk=_ROWS, threads=threads)
-    return np.dtype(np.int32 if largest.max(initial=0) <= np.iinfo(np.int32).max else np.int64)
+def check_picks(picks: int) -> None:
+    """Raise InputError for a number of picks that cannot be drawn."""
+    if picks < 1:
+        raise InputError(f"picks: {picks} is less than 1")
+    if picks > _MOST_PICKS:
+        raise InputError(f"picks: {picks:,} are more than {_MOST_PICKS:,}")
 
 
-def running_sums(
-    graph: Graph, weights: NDArray[np.int64], dtype: "np.dtype[Any]", threads: int | None = None
-) -> Iterator[NDArray[Any]]:
-    """The running sums of a :class:`PickTable`, some rows at a time."""
-    for start, stop in graph.row_blocks():
-        bounds = graph.indptr[start : stop + 1]
-        sums = np.empty(bounds[-1] - bounds[0], dtype)
-        entries = graph.indices[bounds[0] : bounds[-1]]
-        fill = partial(_running_sums, bounds - bounds[0], entries, weights, sums)
-        threading.over_ranges(fill, stop - start, chunk=_ROWS, threads=threads)
-        yield sums
+@dataclass(frozen=True, eq=False)
+class RunningSums:
+    """The running sums of a :class:`PickTable`; iterate over them to get those of some rows at a time.
+
+    A weight of an edge is counted in units of 2^-``exponent``, rounded, and is at least one unit. The exponent is 0 if
+    all weights are whole numbers and the largest sum of a row is below 2^31; else it is the one with which that sum has
+    50 bits. So weights that are multiples of the unit are exact, and of d edges in a row that weigh W together none is
+    drawn with a probability that is wrong by more than d units divided by W.
+
+    Attributes:
+        graph: the graph to draw from.
+        by: what a neighbour weighs: its ``degree`` (the paper), the same as others (``uniform``), the ``weight`` of the
+            edge to it, over all types and directions; or [num_nodes] positive integers, one for each node.
+        threads: all cores when None; the sums do not depend on it.
+    """
+
+    graph: Graph
+    by: PickBy | NDArray[np.int64] = "degree"
+    threads: int | None = None
+
+    @cached_property
+    def dtype(self) -> "np.dtype[Any]":
+        """The narrower of int32 and int64 that holds the running sums of all rows."""
+        if self._nodes is None:
+            return np.dtype(np.int32 if self.exponent == 0 and self._largest_weight[0] < 1 << 31 else np.int64)
+        largest = np.zeros(-(-self.graph.num_nodes // _ROWS), np.int64)
+        fill = partial(_largest_row_totals, self.graph.indptr, self.graph.indices, self._nodes, _ROWS, largest)
+        threading.over_ranges(fill, self.graph.num_nodes, chunk=_ROWS, threads=self.threads)
+        return np.dtype(np.int32 if largest.max(initial=0) <= np.iinfo(np.int32).max else np.int64)
+
+    @cached_property
+    def exponent(self) -> int:
+        """The unit is 2 to the power of minus this; 0 unless picks are by weight."""
+        if self._nodes is not None:
+            return 0
+        largest, is_whole = self._largest_weight
+        return 0 if is_whole and largest < 1 << 31 else _BITS - math.frexp(largest)[1]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        for start, stop in self.graph.row_blocks():
+            bounds = self.graph.indptr[start : stop + 1]
+            sums = np.empty(bounds[-1] - bounds[0], self.dtype)
+            per_node = self._nodes is not None
+            values = self._nodes if self._nodes is not None else self._units(start, stop)
+            neighbours = self.graph.indices[bounds[0] : bounds[-1]]
+            fill = partial(_running_sums, bounds - bounds[0], neighbours, values, per_node, sums)
+            threading.over_ranges(fill, stop - start, chunk=_ROWS, threads=self.threads)
+            yield sums
+
+    @cached_property
+    def _nodes(self) -> NDArray[np.int64] | None:
+        """[num_nodes] what a node weighs in every row; None if that depends on the edge."""
+        if not isinstance(self.by, str):
+            return self.by
+        if self.by == "weight" and self.graph.relations is not None:
+            return None
+        return self.graph.degrees if self.by == "degree" else np.ones(self.graph.num_nodes, np.int64)
+
+    @cached_property
+    def _largest_weight(self) -> tuple[float, bool]:
+        """The largest sum of the weights in a row, and whether all weights are whole numbers."""
+        largest, is_whole = 0.0, True
+        for start, stop in self.graph.row_blocks():
+            weights = self.graph.neighbour_weights(start, stop).astype(np.float64)
+            is_whole = is_whole and bool((weights == np.rint(weights)).all())
+            filled = np.diff(self.graph.indptr[start : stop + 1]) > 0
+            first = self.graph.indptr[start:stop][filled] - self.graph.indptr[start]
+            largest = max(largest, np.add.reduceat(weights, first).max() if first.size else 0.0)
+        return largest, is_whole
+
+    def _units(self, start: int, stop: int) -> NDArray[np.int64]:
+        weights = self.graph.neighbour_weights(start, stop).astype(np.float64)
+        return np.maximum(np.rint(np.ldexp(weights, self.exponent)), 1).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +213,6 @@ class DevicePickTable:
     indptr: Tensor
     indices: Tensor
     sums: Tensor
-    weights: Tensor
     symmetric: bool
     names: Tensor | None = None
 
@@ -162,8 +227,7 @@ class DevicePickTable:
             [len(targets) · (1 + picks)]: a batch of b targets has b · (1 + picks) entries, member i of its target t
             at index i · b + t.
         """
-        if picks < 1:
-            raise InputError(f"picks: {picks} is less than 1")
+        check_picks(picks)
         from mggcn.kernels.gpu import pick as gpu
 
         out = torch.empty(targets.numel() * (1 + picks), dtype=self.indices.dtype, device=self.indices.device)
@@ -239,19 +303,25 @@ def _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
     return True
 
 
+@njit(inline="always")
+def _weight(indptr, sums, member, edge):
+    """The weight of an edge in the row of a member."""
+    return np.int64(sums[edge]) - (np.int64(sums[edge - 1]) if edge > indptr[member] else 0)
+
+
 @njit
-def pick_by_enumeration(indptr, indices, weights, symmetric, members, size, first, end, value):
+def pick_by_enumeration(indptr, indices, sums, symmetric, members, size, first, end, value):
     """List all candidates next to members first … end - 1 and take one by the hash ``value``; -1 if there is none."""
     total = np.int64(0)
     for index in range(first, end):
         for edge in range(indptr[members[index]], indptr[members[index] + 1]):
             if _is_candidate(indptr, indices, symmetric, members, size, first, index, indices[edge]):
-                total += weights[indices[edge]]
+                total += _weight(indptr, sums, members[index], edge)
     left = below(value, np.uint64(total))
     for index in range(first, end):
         for edge in range(indptr[members[index]], indptr[members[index] + 1]):
             if _is_candidate(indptr, indices, symmetric, members, size, first, index, indices[edge]):
-                left -= weights[indices[edge]]
+                left -= _weight(indptr, sums, members[index], edge)
                 if left < 0:
                     return indices[edge]
     return -1
@@ -293,7 +363,7 @@ def _edge(indptr, sums, member, left, guess):
 
 
 @njit
-def _further_trials(indptr, indices, sums, weights, symmetric, explore, members, step, key):
+def _further_trials(indptr, indices, sums, symmetric, explore, members, step, key):
     """The pick of a step whose first trial was rejected, or -1 if there is no candidate; ``key`` is the target's."""
     size = step + 1
     first = step if explore == DEPTH else 0
@@ -306,7 +376,7 @@ def _further_trials(indptr, indices, sums, weights, symmetric, explore, members,
         if _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
             return w
     value = fold(key, step * (TRIALS + 1) + TRIALS)
-    return pick_by_enumeration(indptr, indices, weights, symmetric, members, size, first, end, value)
+    return pick_by_enumeration(indptr, indices, sums, symmetric, members, size, first, end, value)
 
 
 @njit
@@ -347,7 +417,7 @@ def _first_trials(
 
 
 @compiled
-def _pick(indptr, indices, sums, weights, symmetric, explore, targets, names, key, out, start, stop):
+def _pick(indptr, indices, sums, symmetric, explore, targets, names, key, out, start, stop):
     """Fill rows start … stop of ``out`` [len(targets), 1 + picks]; ``names`` [len(targets)] are in the hashes."""
     space = np.empty((5, _TOGETHER), np.int64)
     rows, index, found, left, read = space[0], space[1], space[2], space[3], space[4]
@@ -367,7 +437,7 @@ def _pick(indptr, indices, sums, weights, symmetric, explore, targets, names, ke
                 members, node = out[rows[i]], found[i]
                 first = step if explore == DEPTH else 0
                 if not _is_candidate(indptr, indices, symmetric, members, step + 1, first, index[i], node):
-                    graph = (indptr, indices, sums, weights, symmetric, explore)
+                    graph = (indptr, indices, sums, symmetric, explore)
                     node = _further_trials(*graph, members, step, fold(key, names[rows[i]]))
                 if node >= 0:
                     members[step + 1] = node
@@ -376,12 +446,15 @@ def _pick(indptr, indices, sums, weights, symmetric, explore, targets, names, ke
 
 
 @compiled
-def _running_sums(indptr, indices, weights, out, start, stop):
-    """Fill ``out`` [num_stored], for rows start … stop, with the running sums of the neighbours' weights."""
+def _running_sums(indptr, indices, weights, per_node, out, start, stop):
+    """Fill ``out`` [num_stored], for rows start … stop, with the running sums of the neighbours' weights.
+
+    There is one weight for each node if they are ``per_node``, else one for each entry.
+    """
     for row in range(start, stop):
         total = np.int64(0)
         for edge in range(indptr[row], indptr[row + 1]):
-            total += weights[indices[edge]]
+            total += weights[indices[edge] if per_node else edge]
             out[edge] = total
 
 
@@ -398,7 +471,7 @@ def _largest_row_totals(indptr, indices, weights, rows, out, start, stop):
 def induce(graph: Graph, picks: NDArray[Any], *, threads: int | None = None) -> NDArray[np.bool_]:
     """Which members of each set of picks are neighbours: [b, s] nodes to [b, s, s], entry (t, i, j) for j in N(i)."""
     out = np.empty((*picks.shape, picks.shape[1]), bool)
-    fill = partial(_induce, graph.indptr, graph.indices, graph.direction == "both", picks, out)
+    fill = partial(_induce, graph.indptr, graph.indices, graph.is_symmetric, picks, out)
     threading.over_ranges(fill, picks.shape[0], chunk=1024, threads=threads)
     return out
 

@@ -50,7 +50,7 @@ def walk(
     shares = (1 / p, 1.0, 1 / q)  # of returning, of a neighbour of the node before, and of all others
     back, near, away = (max(1, round(FULL * (share / max(shares)))) for share in shares)
     out = np.empty((starts.size, length), graph.indices.dtype)
-    arrays = (graph.indptr, graph.indices, graph.direction == "both", starts, back, near, away)
+    arrays = (graph.indptr, graph.indices, graph.is_symmetric, starts, back, near, away)
     fill = partial(_walk, *arrays, np.uint64(key.value), out)
     threading.over_ranges(fill, starts.size, chunk=1024, threads=threads)
     return out

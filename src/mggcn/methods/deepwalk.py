@@ -115,7 +115,7 @@ def embed(
     """
     n = graph.num_nodes
     memory.require((8 * options.dim + 20 * options.length) * n, f"vectors and walks of {n:,} nodes")
-    if graph.direction != "both":
+    if not graph.is_symmetric:
         graph = Graph.from_edges(*graph.edges(), graph.num_nodes)
     generator = torch.Generator().manual_seed(key.fold("start").torch_seed)
     # The last row stands for the positions after a walk's end and never changes.

@@ -1,7 +1,7 @@
 """Method: one class per paper, whose fields are its settings; GraphView: the graph that a method prepares."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import pairwise
@@ -15,7 +15,7 @@ from torch import nn
 
 from mggcn import methods
 from mggcn.block import CPUSampler, Sampler
-from mggcn.data import UNLABELLED, Cache, Dataset, Features, FolderWriter, names_in_draws
+from mggcn.data import UNLABELLED, ArrayWriter, Cache, Dataset, Features, FolderWriter, names_in_draws
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods import published, settings
@@ -260,16 +260,24 @@ def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) ->
     source = {**view.source, "graph": "train", "train": digest}
 
     def build(folder: FolderWriter) -> None:
-        indptr = folder.array("indptr", np.int64)
-        indices = folder.array("indices", view.graph.indices.dtype)
-        indptr.append(np.zeros(1, np.int64))
-        for ends, neighbours in view.graph.subgraph_rows(nodes):
-            indptr.append(ends)
-            indices.append(neighbours)
+        write_parts(folder, view.graph, view.graph.subgraph_parts(nodes))
 
-    num_bytes = view.graph.indptr.nbytes + view.graph.indices.nbytes
+    num_bytes = sum(array.nbytes for array in view.graph.arrays().values())
     what = {name: value for name, value in source.items() if name != "scaling"}
     arrays = view.cache.arrays({**what, "edges": "between training nodes"}, build, num_bytes)
-    graph = Graph(arrays["indptr"], arrays["indices"], view.graph.direction, checked=True)
+    graph = Graph.from_arrays(arrays, view.graph.direction, view.graph.types, checked=True)
     graph.check_bounds()
     return replace(view, graph=graph, source=source)
+
+
+def write_parts(folder: FolderWriter, graph: Graph, parts: Iterable[Mapping[str, NDArray[Any]]]) -> None:
+    """Write a graph with fewer edges than ``graph`` as it is made, some rows at a time."""
+    kinds = {name: array.dtype for name, array in graph.arrays().items()}
+    writers: dict[str, ArrayWriter] = {}
+    for part in parts:
+        for name, rows in part.items():
+            if name not in writers:
+                writers[name] = folder.array(name, kinds[name])
+                if name.endswith("indptr"):
+                    writers[name].append(np.zeros(1, np.int64))
+            writers[name].append(rows)

@@ -17,12 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import nn
 
 from mggcn.data import FolderWriter
-from mggcn.kernels.pick import Explore, PickTable, running_sums, sums_dtype
+from mggcn.kernels.pick import Explore, PickTable, RunningSums
 from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
 from mggcn.methods.method import GraphView, Network
 from mggcn.nn.stack import MGGCN, WITHOUT_ROOT
@@ -120,16 +119,15 @@ class MixGrained(Network):
     def _table(self, view: GraphView) -> PickTable:
         """The running sums from which picks are drawn, kept on disk if the run has a cache."""
         graph = view.graph
-        weights = np.ones(graph.num_nodes, np.int64) if self.pick_by == "uniform" else graph.degrees
         if view.cache is None:
-            return PickTable.of(graph, weights=weights, names=view.names, threads=view.threads)
+            return PickTable.of(graph, by=self.pick_by, names=view.names, threads=view.threads)
 
         def build(folder: FolderWriter) -> None:
-            dtype = sums_dtype(graph, weights, view.threads)
-            writer = folder.array("sums", dtype)
-            for sums in running_sums(graph, weights, dtype, view.threads):
+            running = RunningSums(graph, self.pick_by, view.threads)
+            writer = folder.array("sums", running.dtype)
+            for sums in running:
                 writer.append(sums)
 
         what = {name: value for name, value in (view.source or {}).items() if name != "scaling"}
         arrays = view.cache.arrays({**what, "sums": self.pick_by}, build, 4 * graph.num_stored)
-        return PickTable(graph, weights, arrays["sums"], view.names)
+        return PickTable(graph, arrays["sums"], view.names)

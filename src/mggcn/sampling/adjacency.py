@@ -3,6 +3,7 @@
 Row v holds the factors of the senders of v, which include v itself.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -20,32 +21,39 @@ Normalisation = Literal["symmetric", "row"]
 _BYTES_PER_ENTRY, _BYTES_PER_NODE = 28, 24  # at the peak, measured
 
 
-def propagation(graph: Graph, kind: Normalisation = "symmetric") -> csr_array:
+def propagation(graph: Graph, kind: Normalisation = "symmetric", relations: Sequence[int] | None = None) -> csr_array:
     """[num_nodes, num_nodes] float32: D^-½ (A + I) D^-½ of Kipf and Welling, or D^-1 (A + I), the mean over N(v) and v.
 
-    D is the number of stored neighbours of each node, plus one for the node itself.
+    A holds the weights of the edges of some relations, of all when None, and D the sums of the rows of A + I. Where
+    these edges go one way only, the second D holds the sums of the columns.
     """
     n = graph.num_nodes
     needed = _BYTES_PER_ENTRY * (graph.num_stored + n) + _BYTES_PER_NODE * n
     memory.require(needed, f"the normalised adjacency matrix of {n:,} nodes and {graph.num_stored:,} entries")
-    loops = csr_array((np.ones(graph.num_stored, np.float32), graph.indices, graph.indptr), shape=(n, n))
-    loops = csr_array(loops + eye_array(n, dtype=np.float32, format="csr"))
+    loops = csr_array(graph.matrix(relations) + eye_array(n, dtype=np.float32, format="csr"))
     loops.sort_indices()
-    degree = np.diff(loops.indptr).astype(np.float64)
+    degree = np.add.reduceat(loops.data, loops.indptr[:-1], dtype=np.float64) if n else np.empty(0)
     factor = 1 / degree if kind == "row" else degree**-0.5
-    data = np.repeat(factor, np.diff(loops.indptr))
+    data = np.repeat(factor, np.diff(loops.indptr)) * loops.data
     if kind == "symmetric":
+        if relations is not None and graph.schema.is_one_way(relations):
+            factor = np.bincount(loops.indices, loops.data, n) ** -0.5
         data *= factor[loops.indices]
     return csr_array((data.astype(np.float32), loops.indices, loops.indptr), shape=(n, n))
 
 
-def mean_operator(graph: Graph, include_self: bool) -> csr_array:
-    """[num_nodes, num_nodes] the mean over N(v), or over N(v) and v, as a matrix."""
+def mean_operator(graph: Graph, include_self: bool, relations: Sequence[int] | None = None) -> csr_array:
+    """[num_nodes, num_nodes] the weighted mean over N(v), or over N(v) and v, as a matrix.
+
+    N(v) are the neighbours by some relations, by all when None; the node itself has the weight 1.
+    """
     if include_self:
-        return propagation(graph, "row")
-    degrees = np.diff(graph.indptr)
-    share = np.repeat(1 / np.maximum(degrees, 1), degrees).astype(np.float32)
-    return csr_array((share, graph.indices, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))
+        return propagation(graph, "row", relations)
+    matrix = graph.matrix(relations)
+    sizes = np.diff(matrix.indptr)
+    total = np.bincount(np.repeat(np.arange(graph.num_nodes), sizes), matrix.data, graph.num_nodes)
+    share = np.repeat(1 / np.where(sizes == 0, 1, total), sizes)
+    return csr_array(((share * matrix.data).astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def propagated(adjacency: csr_array, x: Features, threads: int | None = None) -> Features:

@@ -92,9 +92,11 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
             if getattr(input_nodes, "dtype", None) != torch.bool:  # NodeLoader sets input_id from a mask
                 input_nodes = numbers
         source, target = data.edge_index.cpu().numpy()
-        counted = Graph.from_edges_counted(source, target, data.num_nodes, direction=direction or "both")
-        graph, added = counted[0], 0 if direction else counted[-1]
-        for text in [*ignored_edge_data(edge_values(data.keys()), "data"), *one_way_note(added)]:
+        graph, changed = Graph.from_edges_counted(source, target, data.num_nodes, direction=direction or "both")
+        for text in [
+            *ignored_edge_data(edge_values(data.keys()), "data"),
+            *one_way_note(0 if direction else changed.reverses),
+        ]:
             warnings.warn(text, DataWarning, stacklevel=2)
         x = data.x.cpu().numpy().astype(np.float32, copy=False)
         check_finite(x)

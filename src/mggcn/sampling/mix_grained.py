@@ -127,7 +127,7 @@ class DeviceMixGrainedSampler(Sampler, draws_per_target=True):
         num_rows = batch_size * (1 + self.picks)
         if self.merge_from is not None and num_rows >= self.merge_from and nodes.numel():
             least = self.capacities.get(batch_size, 0)
-            repeats = find_repeats(rows, num_rows, self.table.weights.numel(), least)
+            repeats = find_repeats(rows, num_rows, self.table.indptr.numel() - 1, least)
             self.capacities[batch_size] = repeats[0].capacity
         return self._slices(rows, nodes.numel(), batch_size, 1 + self.picks, repeats)
 

@@ -130,7 +130,7 @@ def _metis(graph: Graph, linked: Nodes, parts: int) -> Nodes:
         return np.empty(0, np.int64)
     dtype = pymetis.zero_copy_dtype()
     memory.require(16 * graph.num_stored, f"METIS's adjacency lists of {graph.num_stored:,} entries")
-    undirected = graph if graph.direction == "both" else Graph.from_edges(*graph.edges(), graph.num_nodes)
+    undirected = graph if graph.is_symmetric else Graph.from_edges(*graph.edges(), graph.num_nodes)
     indptr = np.concatenate([[0], np.cumsum(np.diff(undirected.indptr)[linked])]).astype(dtype)
     row_of = np.zeros(graph.num_nodes, dtype)
     row_of[linked] = np.arange(linked.size)

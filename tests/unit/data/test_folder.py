@@ -281,7 +281,7 @@ def forbid_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("checked again")
 
-    monkeypatch.setattr(graph, "_check", fail)
+    monkeypatch.setattr("mggcn.graph._graph.check_graph", fail)
     monkeypatch.setattr("mggcn.data._dataset.check_finite", fail)
 
 

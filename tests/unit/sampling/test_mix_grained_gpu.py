@@ -28,7 +28,7 @@ from tests.properties import assert_batch_is_valid
 )
 @pytest.mark.parametrize("pick_by", ["degree", "uniform"])
 def test_the_same_batches_and_scores(small: Dataset, layers: int, options: dict, pick_by: str) -> None:
-    table = PickTable.of(small.graph, weights=np.ones(60, np.int64) if pick_by == "uniform" else None)
+    table = PickTable.of(small.graph, by=pick_by)
     targets = small.split.train
     host = MixGrainedSampler(table, 3, layers, **options)
     device = DeviceMixGrainedSampler(table.on(GPU), 3, layers, **options)

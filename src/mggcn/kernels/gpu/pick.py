@@ -72,7 +72,7 @@ def _is_candidate(indptr, indices, members, column, size, first, index, w, activ
 
 
 @triton.jit
-def _enumerate(indptr, indices, weights, members, column, size, first, end, value, active, SYMMETRIC: tl.constexpr):
+def _enumerate(indptr, indices, sums, members, column, size, first, end, value, active, SYMMETRIC: tl.constexpr):
     """List the candidates next to members first … end - 1, to sum their weights, then to take one; -1 if none."""
     total = tl.zeros_like(value).to(tl.int64)
     left = total
@@ -82,14 +82,16 @@ def _enumerate(indptr, indices, weights, members, column, size, first, end, valu
             left = tl.umulhi(value, total.to(tl.uint64)).to(tl.int64)
         for index in range(first, end):
             member = tl.sum(tl.where(column == index, members, 0), axis=1)
-            edge = tl.load(indptr + member, mask=active, other=0)
+            start = tl.load(indptr + member, mask=active, other=0)
+            edge = start
             stop = tl.load(indptr + member + 1, mask=active, other=0)
             while tl.max((edge < stop).to(tl.int32)) > 0:
                 here = edge < stop
                 w = tl.load(indices + edge, mask=here, other=0).to(tl.int64)
                 position = tl.zeros_like(w) + index
                 good = _is_candidate(indptr, indices, members, column, size, first, position, w, here, SYMMETRIC)
-                weight = tl.where(good, tl.load(weights + w, mask=good, other=0), 0)
+                before = tl.load(sums + edge - 1, mask=good & (edge > start), other=0).to(tl.int64)
+                weight = tl.where(good, tl.load(sums + edge, mask=good, other=0).to(tl.int64) - before, 0)
                 if sweep == 0:
                     total += weight
                 else:
@@ -105,7 +107,6 @@ def _pick(
     indptr,
     indices,
     sums,
-    weights,
     targets,
     names,
     key_low,
@@ -157,7 +158,7 @@ def _pick(
         if tl.max(waiting.to(tl.int32)) > 0:
             counter = tl.zeros_like(target) + (step * (TRIALS + 1) + TRIALS)
             value = _fold(stream, counter)
-            arrays = (indptr, indices, weights, members)
+            arrays = (indptr, indices, sums, members)
             listed = _enumerate(*arrays, column, size, first, end, value, waiting, SYMMETRIC)
             node = tl.where(waiting, listed, node)
         alive = alive & (node >= 0)
@@ -183,7 +184,7 @@ def pick(
     names = targets if table.names is None else table.names[targets]
     width = triton.next_power_of_2(picks + 1)
     constants = {"PICKS": picks, "WIDTH": width, "SYMMETRIC": table.symmetric, "EXPLORE": explore}
-    arrays = (table.indptr, table.indices, table.sums, table.weights, targets, names, *halves, out)
+    arrays = (table.indptr, table.indices, table.sums, targets, names, *halves, out)
     _pick[(triton.cdiv(count, LANES.value),)](*arrays, count, batch_size, **constants, num_warps=1)
 
 
