@@ -37,7 +37,7 @@ def propagation(graph: Graph, kind: Normalisation = "symmetric", relations: Sequ
     data = np.repeat(factor, np.diff(loops.indptr)) * loops.data
     if kind == "symmetric":
         if relations is not None and graph.schema.is_one_way(relations):
-            factor = np.bincount(loops.indices, loops.data, n) ** -0.5
+            factor = np.asarray(np.bincount(loops.indices, loops.data, n) ** -0.5)
         data *= factor[loops.indices]
     return csr_array((data.astype(np.float32), loops.indices, loops.indptr), shape=(n, n))
 
