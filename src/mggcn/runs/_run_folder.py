@@ -197,7 +197,8 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
         tensors = parse_tensors(files[WEIGHTS])
     except ValueError as error:
         raise InputError(f"{path / WEIGHTS}: cannot be read ({error})") from None
-    model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
+    inputs = plan.method.input_width(record.dataset["num_features"], record.edges)
+    model = plan.method.model(inputs, len(record.dataset["classes"]), None)
     try:
         model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError:

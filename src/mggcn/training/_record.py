@@ -13,7 +13,7 @@ from mggcn._io import regular
 from mggcn._io.files import checksummed, parse_json, typed, without_checksum
 from mggcn.data import Column, feature_names
 from mggcn.errors import InputError
-from mggcn.graph import Direction
+from mggcn.graph import Direction, EdgeSchema
 
 RECORD, CONFIG, CHECKPOINT = "record.json", "config.toml", "checkpoint"
 """What the folder of a run holds; the record is written last, and then checkpoints are removed."""
@@ -130,6 +130,7 @@ class _Data(TypedDict, total=False):
     classes: list[str] | None
     split: list[Whole] | None
     direction: Direction
+    edges: EdgeSchema
     notes: list[str]
 
 
@@ -139,7 +140,7 @@ class RunRecord:
 
     Attributes:
         dataset: name, digests with and without the split, source, path and counts of the data, the direction of a
-            directed graph, and names of features and notes if there are any.
+            directed graph, what is known of edges, and names of features and notes if there are any.
         method: its name.
         seed: the seed of weights, order and picks.
         settings: every setting, resolved.
@@ -209,6 +210,11 @@ class RunRecord:
     def is_converged(self) -> bool:
         """Whether training went on after the best epoch without improvement; True if nothing is trained."""
         return self.epochs == 0 or self.best_epoch < self.epochs
+
+    @property
+    def edges(self) -> EdgeSchema:
+        """What was known of each edge of the graph that the model was trained on."""
+        return typed(EdgeSchema, self.dataset.get("edges", {}))
 
     @classmethod
     def of(cls, values: object) -> "RunRecord":
