@@ -156,7 +156,7 @@ class Graph:
         return member
 
     def _rows_between(self, member: NDArray[np.bool_], block: tuple[int, int]) -> tuple[NDArray[np.int64], IntArray]:
-        """Of a block of rows, the entries between members, and how many each row keeps."""
+        """For a block of rows: how many of its entries each row keeps, and the entries between members."""
         bounds = self.indptr[block[0] : block[1] + 1]
         entries = self.indices[bounds[0] : bounds[-1]]
         keep = member[entries] & np.repeat(member[slice(*block)], np.diff(bounds))

@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 26
 
 
 def within(seconds: float, fetch: Callable[[], T]) -> T:
-    """Return what a function fetches; raise TimeoutError after so many seconds, whatever the server sends.
+    """Return what a function fetches; raise TimeoutError after ``seconds``, whatever the server sends.
 
     The function runs on a thread of its own, which is abandoned then and does not keep the process from ending.
     """

@@ -33,7 +33,7 @@ def draw_background(
     starts = range(0, indptr.size - 1, block)
 
     def powers(start: int) -> NDArray[np.int64]:
-        """Of the degrees of a block; those of labelled nodes are negative, so that -1 is the power 0."""
+        """The power p of two for each degree of a block; -1 - p for a labelled node."""
         power = np.frexp(np.diff(indptr[start : start + block + 1]).astype(np.float64))[1].astype(np.int64)
         inside = labelled[(labelled >= start) & (labelled < start + block)] - start
         power[inside] = -1 - power[inside]

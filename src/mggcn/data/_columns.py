@@ -105,7 +105,7 @@ Cells: TypeAlias = Sequence[Any] | NDArray[Any]
 Kind = Literal["number", "boolean", "date", "category"]
 
 MOST_CATEGORIES = 100
-_FEW_CATEGORIES = 10  # so many are accepted in a table of any length
+_FEW_CATEGORIES = 10  # are accepted in a table of any length
 BLOCK = 1 << 17
 """The rows of features in which empty cells are filled at a time."""
 
@@ -204,7 +204,7 @@ class Encoder:
             yield x
 
     def encode(self, chunks: Iterable[Chunk]) -> NDArray[np.float32]:
-        """The same of all chunks together."""
+        """The features of all rows, as :meth:`rows` yields them chunk by chunk."""
         x, start = np.empty((self._num_rows, len(feature_names(self.columns))), np.float32), 0
         for rows in self.rows(chunks):
             x[start : start + len(rows)] = rows

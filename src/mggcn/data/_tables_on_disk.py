@@ -247,7 +247,7 @@ def quoted(path: Path) -> str:
 
 
 def limit_of_duckdb(memory: int, num_nodes: int) -> int:
-    """The megabytes that the arrays of so many nodes leave of ``memory``; InputError, with the minimum, if too few."""
+    """The megabytes of ``memory`` that the arrays of the nodes leave; InputError, with the minimum, if too few."""
     arrays = num_nodes * _BYTES_PER_NODE // 10**6
     if memory < arrays + _LEAST_FOR_DUCKDB:
         raise InputError(

@@ -208,7 +208,7 @@ def build(
         name: of the data set; by default ``ethereum:`` and the folder's name, for which the preset ``paper`` has
             settings. The name of simulated data always contains ``simulated``.
         seed: of the split, and of the accounts of ``background``.
-        background: label so many unlabelled accounts as a class Background, see
+        background: the number of unlabelled accounts to label as a class Background, see
             :func:`mggcn.data.draw_background`; too few with the degrees of labelled accounts give fewer.
         time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
             at random.

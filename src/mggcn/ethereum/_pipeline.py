@@ -134,7 +134,7 @@ def _check_dropped(tally: Tally, max_dropped: float, label: str, times: str) -> 
 
 
 def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -> str:
-    """What the times look like that cannot be times of transactions."""
+    """The range of the times that cannot be those of transactions, and what it looks like."""
     names = dict.fromkeys(source.roles.get("time", "timestamp") for source in sources)
     wrong = rows.filter(rows.dropped == "implausible_time")
     (extremes,) = engine.rows(wrong.agg(low=wrong.time.min(), high=wrong.time.max()))

@@ -29,8 +29,8 @@ FineNorm = Literal["mean", "symmetric", "half"]
 _BLOCK = 1 << 24  # bytes of the rows that are read or joined at a time
 _BYTES_PER_VALUE = 3 * 4  # of the strip, its means, and what the last of them was made of
 _SAMPLE = 256  # rows whose averages are computed to count their entries
-_EDGE = 2  # an edge takes as long as so many entries: its sender is renumbered, too
-_MARGIN = 2  # the fewer entries must be so many times fewer
+_EDGE = 2  # entries that take as long as an edge, whose sender is renumbered, too
+_MARGIN = 2  # by this factor the entries must be fewer
 
 
 def fine_inputs(view: GraphView, hops: int, norm: FineNorm, include_self: bool) -> Inputs:
@@ -160,7 +160,10 @@ def averaged_later(
 
 
 def _entries_of_averages(x: csr_array, a: csr_array, hops: int, rows: int) -> float:
-    """Of the distinct rows ``[x | Ax | …]`` of a step, estimated from some; dense rows count as the densest sparse."""
+    """How many values other than 0 the distinct rows ``[x | Ax | …]`` of a step have, estimated from some rows.
+
+    Rows that are read as dense ones count as many as the densest sparse rows.
+    """
     nodes = np.unique(np.linspace(0, x.shape[0] - 1, _SAMPLE).astype(np.int64))
     factors, count = a[nodes], x[nodes].nnz
     for _ in range(hops):
@@ -171,7 +174,7 @@ def _entries_of_averages(x: csr_array, a: csr_array, hops: int, rows: int) -> fl
 
 
 def _entries_of_products(x: csr_array, a: csr_array, hops: int, rows: int) -> float:
-    """Of the rows of x that a step multiplies, and the edges over which it averages the products."""
+    """How many values the rows of x that a step multiplies have, and the edges over which it averages the products."""
     num_nodes = x.shape[0]
     reached = _distinct(rows, num_nodes)
     total = reached * x.nnz / num_nodes
@@ -183,5 +186,5 @@ def _entries_of_products(x: csr_array, a: csr_array, hops: int, rows: int) -> fl
 
 
 def _distinct(draws: float, num_nodes: int) -> float:
-    """How many different nodes so many uniform draws find on average."""
+    """The mean number of different nodes among ``draws`` uniform draws."""
     return num_nodes * -math.expm1(-draws / num_nodes)

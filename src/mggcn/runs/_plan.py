@@ -297,7 +297,7 @@ class Requirements:
 
     @classmethod
     def of(cls, plan: Plan, dataset: Dataset, *, trains: bool = True) -> "Requirements | None":
-        """Of a mapped data set; None for others, and for methods that compute what they need in memory."""
+        """What a plan needs; None if the data set is in memory, or the method computes in memory what it needs."""
         graph, width = dataset.graph, dataset.num_features
         disk = plan.method.on_disk(graph.num_nodes, width, graph.num_stored)
         if dataset.mapped is None or not is_read_dense(dataset) or not disk:
