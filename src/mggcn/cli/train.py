@@ -161,7 +161,7 @@ def _train(
     options: TrainOptions,
     count: int = 1,
     watch: "Callable[[int], AbstractContextManager[Progress]] | None" = None,
-) -> "list[results.Result]":
+) -> "list[results.TrainedRun]":
     """Train runs in their folders, which are created one by one.
 
     Ctrl-C and SIGTERM write a checkpoint and print the command that continues. ``count`` is the number of runs, and
@@ -170,7 +170,7 @@ def _train(
     from mggcn.cli.display import EpochDisplay
     from mggcn.explore import picks_part
 
-    trained: list[results.Result] = []
+    trained: list[results.TrainedRun] = []
     for folder in folders:
         data, plan = folder.dataset, folder.plan
 
@@ -187,7 +187,7 @@ def _train(
                 if folder.ranks.is_first:
                     replace(options, quiet=False).note(f"continue with: {_resume_command(folder, options)}")
                 raise
-        trained.append(results.Result(run.record, folder.path, picks_part(run, data) if options.report else None))
+        trained.append(results.TrainedRun(run.record, folder.path, picks_part(run, data) if options.report else None))
         if count > 1:
             options.note(f"seed {plan.seed}: {results.figures(run.record)}")
     return trained

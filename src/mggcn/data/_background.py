@@ -46,14 +46,14 @@ def draw_background(
     occurring = np.flatnonzero(sizes)
     ends = np.round(np.cumsum(sizes[occurring]) / sizes.sum() * count).astype(np.int64)
     rng = np.random.default_rng(seed)
-    ranks = {
+    positions = {
         value: np.sort(rng.choice(pools[value], min(int(wanted), int(pools[value])), replace=False))
         for value, wanted in zip(occurring.tolist(), np.diff(ends, prepend=0), strict=True)
     }
     drawn, seen = [np.empty(0, np.int64)], np.zeros(_POWERS, np.int64)
     for start in starts:
         power = powers(start)
-        for value, wanted in ranks.items():
+        for value, wanted in positions.items():
             pool = np.flatnonzero(power == value)
             first, last = np.searchsorted(wanted, [seen[value], seen[value] + pool.size])
             drawn.append(start + pool[wanted[first:last] - seen[value]])

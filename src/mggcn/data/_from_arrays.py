@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, sparray, spmatrix
 
 from mggcn.data._checks import check_labels
-from mggcn.data._columns import Column
+from mggcn.data._columns import ColumnEncoding
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import Features, as_features
 from mggcn.data._labels import class_numbers
@@ -97,7 +97,7 @@ class MadeFeatures:
 
     x: "Features | None"
     names: tuple[str, ...] = ()
-    encoding: tuple[Column, ...] = ()
+    encoding: tuple[ColumnEncoding, ...] = ()
     filled: Sequence[str] = ()
     notes: Sequence[str] = ()
 

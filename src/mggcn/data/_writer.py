@@ -21,7 +21,7 @@ from mggcn._io.arrays import blocks, header
 from mggcn._io.files import checksummed, read_json, replacing, sha256
 from mggcn._io.temporary import recover
 from mggcn.data._checks import check_name
-from mggcn.data._columns import Column
+from mggcn.data._columns import ColumnEncoding
 from mggcn.data._features import Measure
 from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError, prefix_errors
@@ -56,7 +56,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     split_shares: tuple[float, ...] = ()
     id_name: str = "id"
     feature_names: tuple[str, ...] = ()
-    encoding: tuple[Column, ...] = ()
+    encoding: tuple[ColumnEncoding, ...] = ()
     measures: dict[str, Measure] = {}
     copies: int = 0
     notes: tuple[str, ...] = ()

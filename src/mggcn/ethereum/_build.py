@@ -37,7 +37,7 @@ from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble, require_space
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated, local_copy
 from mggcn.ethereum._engines import open_engine
 from mggcn.ethereum._label_lists import read_labels
-from mggcn.ethereum._pipeline import Tally
+from mggcn.ethereum._pipeline import RuleCounts
 from mggcn.graph import Graph, index_dtype
 
 EngineName = Literal["duckdb", "spark"]
@@ -169,7 +169,7 @@ class Built:
     """
 
     dataset: Dataset
-    tally: Tally
+    tally: RuleCounts
     labels: int
     unknown: int
     background: int = 0
@@ -293,7 +293,7 @@ def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -
         folder_there.remove()
 
 
-def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, split: str, background: int) -> str:
+def _source(tally: RuleCounts, inputs: BuildInputs, labels: Path | None, split: str, background: int) -> str:
     parts = [f"{tally.kept:,} transactions ({', '.join(tally.formats)})"]
     if inputs.as_of is not None:
         parts.append(f"as of {datetime.fromtimestamp(inputs.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")

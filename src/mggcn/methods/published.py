@@ -70,7 +70,7 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A published result; ``settings`` are those that differ from the method's own on the data set."""
 
     dataset: str
@@ -91,7 +91,7 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     source: str
-    rows: list[Result]
+    rows: list[PublishedResult]
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -271,7 +271,7 @@ def published_results(
     if data is None or dataset.get("digest") != data:
         return {}
 
-    def is_same(row: published.Result) -> bool:
+    def is_same(row: published.PublishedResult) -> bool:
         if (row.dataset, row.method) != (name, method) or values is None:
             return (row.dataset, row.method) == (name, method) and not row.settings
         expected = resolve(row.method, row.dataset, row.settings, preset="paper").settings
