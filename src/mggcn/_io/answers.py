@@ -56,5 +56,5 @@ def joined(blocks: Iterable[bytes], encoding: str | None = None) -> bytes:
         if len(whole) > MOST_BYTES:
             raise InputError(f"the answer is larger than {MOST_BYTES >> 20} MiB")
     if unpacker is not None and not unpacker.eof:
-        raise InputError("the answer ends before its end")
+        raise InputError("the answer is incomplete")
     return bytes(whole)
