@@ -39,29 +39,20 @@ _APART: dict[Grouping, str] = {"both": "directions and types", "direction": "dir
 _BLOCK = 1 << 24  # bytes of the rows that are read or joined at a time
 _BYTES_PER_VALUE = 3 * 4  # of the strip, its means, and what the last of them was made of
 _SAMPLE = 256  # rows whose averages are computed to count their entries
-_EDGE = 2  # an edge takes as long as so many entries: its sender is renumbered, too
-_MARGIN = 2  # the fewer entries must be so many times fewer
+_EDGE = 2  # entries that take as long as an edge, whose sender is renumbered, too
+_MARGIN = 2  # by this factor the entries must be fewer
 
 
 def grouping(relations: Relations, edges: EdgeSchema, num_features: int, hops: int) -> Grouping:
     """By what relations are aggregated apart: what was asked for, or all that is known of edges, up to a width."""
+    there = {"both": edges.directed and edges.types, "direction": edges.directed, "type": edges.types}
+    if relations in there and not there[relations]:
+        known = " and ".join(_APART[by] for by in ("direction", "type") if there[by]) or "neither directions nor types"
+        raise InputError(f"relations: {relations!r} needs more than is known of the edges of this graph: {known}")
     if relations != "auto":
-        missing = {
-            "direction": not edges.directed,
-            "type": not edges.types,
-            "both": not (edges.directed and edges.types),
-        }
-        if missing.get(relations, False):
-            kept = " and ".join(
-                what for what, there in (("directions", edges.directed), ("types", edges.types)) if there
-            )
-            raise InputError(
-                f"relations: {relations!r} needs more than the edges of this graph have: {kept or 'neither'}"
-            )
         return relations
-    found: list[Grouping] = [by for by in _APART if not (by != "both" and edges.groups(by) == edges.groups("none"))]
-    for by in found:
-        if num_features * (1 + hops * len(edges.groups(by))) <= MOST_COLUMNS:
+    for by in _APART:
+        if there[by] and num_features * (1 + hops * len(edges.groups(by))) <= MOST_COLUMNS:
             return by
     return "none"
 
@@ -321,5 +312,5 @@ def _entries_of_products(x: csr_array, averages: tuple[csr_array, ...], hops: in
 
 
 def _distinct(draws: float, num_nodes: int) -> float:
-    """How many different nodes so many uniform draws find on average."""
+    """The mean number of different nodes among ``draws`` uniform draws."""
     return num_nodes * -math.expm1(-draws / num_nodes)

@@ -158,7 +158,11 @@ class Method(ABC):
 
     @classmethod
     def paper(cls, dataset: Dataset | str) -> Self:
-        """The method with the settings of its paper and its authors' code on a data set, every field given."""
+        """The method with the settings of its paper and its authors' code on a data set, every field given.
+
+        Settings of training, such as the paper's learning rate, are not part of a method: ``fit`` takes them, too, from
+        ``preset="paper"``.
+        """
         name, traits = (dataset, None) if isinstance(dataset, str) else (dataset.name, Traits.of(dataset))
         values = published.settings(name, methods.method_name(cls), "paper", traits)
         known = {field.name for field in fields(cls)}

@@ -139,12 +139,10 @@ class MixGrained(Network):
     def _pick_from(self, view: GraphView) -> GraphView:
         """The view of the edges along which neighbours are picked."""
         direction = view.graph.direction
-        if self.pick_from in ("both", direction):
+        if self.pick_from == "both" or self.pick_from == direction:
             return view
         if direction != "directed":
-            raise InputError(
-                f"pick_from: {self.pick_from!r} needs directed edges, but those of this graph are {direction}"
-            )
+            raise InputError(f"pick_from: {self.pick_from!r} needs a directed graph, but this one is {direction!r}")
         return one_way(view, self.pick_from)
 
     def _table(self, view: GraphView) -> PickTable:

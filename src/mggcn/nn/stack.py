@@ -54,9 +54,9 @@ class Stack(Layer, accepts_rows=True):
         return to_dense(self._run(x, blocks, len(self.convs)))
 
     def hidden(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
-        """[b, channels] what the last layer multiplies by its weights, or the target's row where it does not say.
+        """[b, channels] what the last layer multiplies by its weights; its inputs if it has no method ``hidden``.
 
-        A convolution says so by a method ``hidden(x, block)``, with ``x`` after the activation.
+        It is called as ``hidden(x, block)``, with ``x`` after the activation.
         """
         if not len(self.convs):
             return to_dense(x)

@@ -272,7 +272,7 @@ def published_results(
     if data is None or dataset.get("digest") != data:
         return {}
 
-    def is_same(row: published.Result) -> bool:
+    def is_same(row: published.PublishedResult) -> bool:
         if (row.dataset, row.method) != (name, method) or values is None:
             return (row.dataset, row.method) == (name, method) and not row.settings
         expected = resolve(row.method, row.dataset, row.settings, preset="paper").settings
@@ -298,7 +298,7 @@ class Requirements:
 
     @classmethod
     def of(cls, plan: Plan, dataset: Dataset, *, trains: bool = True) -> "Requirements | None":
-        """Of a mapped data set; None for others, and for methods that compute what they need in memory."""
+        """What a plan needs; None if the data set is in memory, or the method computes in memory what it needs."""
         graph, width = dataset.graph, dataset.num_features
         disk = plan.method.on_disk(graph, width)
         if dataset.mapped is None or not is_read_dense(dataset) or not disk:

@@ -27,7 +27,7 @@ DENSE_ABOVE = 0.15
 _CSR_ENTRY, _ROWS = 8, 1 << 16  # bytes; rows that are converted at once
 _COPIES = 4  # joining copies what views would share, so there has to be room for this many joined matrices
 _AHEAD = 4  # batches
-_KEPT_SHARE = 8  # kept rows take at most one part in so many of the free memory
+_KEPT_SHARE = 8  # kept rows take at most an eighth of the free memory
 
 
 class Inputs(Protocol):

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from mggcn._io import regular
 from mggcn._io.files import checksummed, parse_json, typed, without_checksum
-from mggcn.data import Column, feature_names
+from mggcn.data import ColumnEncoding, feature_names
 from mggcn.errors import InputError
 from mggcn.graph import Direction, EdgeSchema
 
@@ -126,7 +126,7 @@ class _Data(TypedDict, total=False):
     num_edges: Whole | None
     num_features: Whole | None
     feature_names: list[str] | None
-    encoding: list[Column]
+    encoding: list[ColumnEncoding]
     classes: list[str] | None
     split: list[Whole] | None
     direction: Direction
@@ -241,7 +241,7 @@ class RunRecord:
         names, width = self.dataset.get("feature_names") or (), self.dataset["num_features"]
         if len(names) not in (0, width):
             raise ValueError(f"field dataset has {len(names)} feature_names for {width} features")
-        encoding = typed(list[Column], self.dataset.get("encoding", []))
+        encoding = typed(list[ColumnEncoding], self.dataset.get("encoding", []))
         if encoding and feature_names(encoding) != tuple(names):
             raise ValueError("field dataset has an encoding of other features than feature_names")
 
