@@ -53,7 +53,7 @@ def _graph(rng: np.random.Generator, name: str, role: NDArray[np.int64], y: NDAr
     """The edges, with what ``name`` says: first are those to the node, or heavy ones, or those of type a."""
     nodes = np.flatnonzero(y != UNLABELLED)
     ends = [rng.choice(nodes, (2, _AMONG * nodes.size))]
-    is_first: list[NDArray[Any]] = [rng.random(ends[0].shape[1]) < 0.5]
+    is_first = [rng.random(ends[0][0].size) < 0.5]
     for group in (0, 1):
         members = np.flatnonzero(role == 2 + group)
         drawn = members[rng.random((nodes.size, members.size)).argsort(axis=1)[:, :_MOST]]
