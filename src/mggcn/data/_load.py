@@ -117,7 +117,7 @@ _SOURCES: dict[str, tuple[list[str], Loader]] = {  # what may follow the name; c
 
 
 def raw_folder(name: str, root: Path | None = None) -> Path | None:
-    """The folder of the raw files of a data set that is read from them at every load, as Cora is; None for others."""
+    """The folder of the raw files of a data set that is read from them at every load, as Cora is, else None."""
     kind, _, public = name.partition(":")
     if kind not in _planetoid.FOLDERS:
         return None

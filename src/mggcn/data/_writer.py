@@ -21,7 +21,7 @@ from mggcn._io.arrays import blocks, header
 from mggcn._io.files import checksummed, read_json, replacing, sha256
 from mggcn._io.temporary import recover
 from mggcn.data._checks import check_name
-from mggcn.data._columns import Column
+from mggcn.data._columns import ColumnEncoding
 from mggcn.data._features import Measure
 from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError, prefix_errors
@@ -57,7 +57,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     split_shares: tuple[float, ...] = ()
     id_name: str = "id"
     feature_names: tuple[str, ...] = ()
-    encoding: tuple[Column, ...] = ()
+    encoding: tuple[ColumnEncoding, ...] = ()
     measures: dict[str, Measure] = {}
     copies: int = 0
     notes: tuple[str, ...] = ()
@@ -284,9 +284,6 @@ def check_free(target: Path, *, overwrite: bool) -> None:
         raise InputError(f"{target}: holds {others[0]}, which is not of the data set, so it is not replaced")
 
 
-_ROWS = 1 << 20  # starts of rows that are written at a time
-
-
 class CsrWriter:
     """Writes ``indptr.npy`` and ``indices.npy`` from batches of entries, sorted by row and then by neighbour.
 
@@ -297,10 +294,13 @@ class CsrWriter:
         folder: where to write.
         num_nodes: the number of rows.
         direction: of the graph; ``both`` must be symmetric.
+        starts_at_once: how many starts of rows are written at a time.
     """
 
-    def __init__(self, folder: FolderWriter, num_nodes: int, direction: Direction = "both") -> None:
-        self._num_nodes, self._direction = num_nodes, direction
+    def __init__(
+        self, folder: FolderWriter, num_nodes: int, direction: Direction = "both", *, starts_at_once: int = 1 << 20
+    ) -> None:
+        self._num_nodes, self._direction, self._starts_at_once = num_nodes, direction, starts_at_once
         self._indptr = folder.array("indptr", np.int64)
         self._indices = folder.array("indices", index_dtype(num_nodes))
         self._last = -1  # the last entry, row · num_nodes + neighbour
@@ -327,8 +327,8 @@ class CsrWriter:
 
     def _start_rows(self, stop: int, rows: IntArray) -> None:
         """Write the starts of all rows below ``stop`` that are not written yet; ``rows`` are those of the batch."""
-        for first in range(self._indptr.num_rows, stop, _ROWS):
-            numbers = np.arange(first, min(first + _ROWS, stop))
+        for first in range(self._indptr.num_rows, stop, self._starts_at_once):
+            numbers = np.arange(first, min(first + self._starts_at_once, stop))
             self._indptr.append(self._indices.num_rows + np.searchsorted(rows, numbers))
 
     def _check(self, rows: IntArray, neighbours: IntArray) -> None:
