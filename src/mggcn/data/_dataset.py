@@ -151,6 +151,7 @@ class Dataset:
             "measures": self.measures,
             "num_features": self.num_features,
         }
+        content |= {"edge_types": self.graph.types} if self.graph.types else {}
         return hashlib.sha256(json.dumps(msgspec.to_builtins(content), sort_keys=True).encode()).hexdigest()
 
     @property

@@ -49,6 +49,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     num_edges: int
     num_features: int
     direction: Direction = "both"
+    edge_types: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     classes: tuple[str, ...]
     inductive: bool = False
     source: str = ""
@@ -98,12 +99,14 @@ def checked_value(meta: Meta) -> str:
     """
     lines = "".join(f"{name}:{meta.files[name].sha256}\n" for name in sorted(meta.files))
     arrays = hashlib.sha256(lines.encode()).hexdigest()
-    fields = [arrays, meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
+    fields: list[Any] = [arrays, meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
+    fields += [meta.edge_types] if meta.edge_types else []
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
 _FEATURES = ("x", "x_indptr", "x_indices", "x_data")
-_ORDER = [f"{name}.npy" for name in ("indptr", "indices", "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
+RELATIONS = tuple(f"relation_{name}" for name in ("indptr", "indices", "number", "weight"))
+_ORDER = [f"{name}.npy" for name in ("indptr", "indices", *RELATIONS, "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
 
 
 class ArrayWriter:
@@ -185,6 +188,7 @@ class FolderWriter:
         *,
         split: Split | None = None,
         direction: Direction = "both",
+        edge_types: Sequence[str] = (),
         num_features: int | None = None,
         **fields: Any,
     ) -> Meta:
@@ -195,6 +199,7 @@ class FolderWriter:
             classes: as in a data set.
             split: as in a data set.
             direction: of the graph.
+            edge_types: the names of the types of its edges.
             num_features: the width of ``x`` if it is left out, which sparse features do not say.
             fields: ``inductive``, ``source``, ``id_name``, ``feature_names``, ``encoding``, ``measures``, ``copies``
                 and ``notes`` of a data set.
@@ -203,13 +208,14 @@ class FolderWriter:
             self.write(part, nodes)
         files = {f"{name}.npy": file for name, file in self.close().items()}
         names = [name for name in _ORDER if name in files] + [name for name in files if name.startswith(EDGE)]
-        num_stored = files["indices.npy"].shape[0]
+        num_stored = files.get("relation_indices.npy", files["indices.npy"]).shape[0]
         meta = Meta(
             name=name,
             num_nodes=files["indptr.npy"].shape[0] - 1,
-            num_edges=num_stored // 2 if direction == "both" else num_stored,
+            num_edges=num_stored // 2 if direction in ("both", "directed") else num_stored,
             num_features=files["x.npy"].shape[1] if num_features is None else num_features,
             direction=direction,
+            edge_types=tuple(edge_types) or msgspec.UNSET,
             classes=tuple(classes),
             split_seed=split.seed if split else None,
             split_shares=split.shares if split else (),
