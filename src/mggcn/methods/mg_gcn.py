@@ -15,7 +15,7 @@ Training Large Graph Convolutional Networks, 2020.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import nn
@@ -23,7 +23,7 @@ from torch import nn
 from mggcn.data import FolderWriter
 from mggcn.kernels.pick import Explore, PickTable, RunningSums
 from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
-from mggcn.methods.method import GraphView, Network
+from mggcn.methods.method import EDGE_PARTS, EdgePart, GraphView, Network
 from mggcn.nn.stack import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
@@ -58,6 +58,8 @@ class MixGrained(Network):
         explore: whose neighbours a pick may be: any member's (``both``, the paper), only the target's (``breadth``) or
             only the last pick's (``depth``).
     """
+
+    reads_edges: ClassVar[frozenset[EdgePart]] = frozenset(EDGE_PARTS)
 
     bias: bool = False
     conv: Literal["mean", "gcn", "pool", "lstm", "gat"] | Callable[[int, int], nn.Module] = "mean"

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.methods.method import GraphView, Method
+from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Method
 from mggcn.nn.conv import Layer, Linear, dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
 from mggcn.sampling.adjacency import powers
@@ -37,6 +37,7 @@ class SIGN(Method):
         bias: add a bias to each map.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     linear_in_features: ClassVar[bool] = True
 
     hops: NaturalNumber = 2
