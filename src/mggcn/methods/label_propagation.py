@@ -25,7 +25,7 @@ from mggcn.block import Block
 from mggcn.data import UNLABELLED
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.methods.method import GraphView, Method
+from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Method
 from mggcn.training import Count, Views
 
 _PRIOR = 1e-9
@@ -40,6 +40,7 @@ class LabelPropagation(Method):
         iterations: the number of iterations.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     reads_labels: ClassVar[bool] = True
     uses_features: ClassVar[bool] = False
 

@@ -15,7 +15,7 @@ Training Large Graph Convolutional Networks, 2020.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import nn
@@ -25,7 +25,7 @@ from mggcn.errors import InputError
 from mggcn.graph import EdgeSchema, Graph
 from mggcn.kernels.pick import Explore, PickBy, PickTable, RunningSums
 from mggcn.methods._fine import Fine, FineNorm, Relations
-from mggcn.methods.method import GraphView, Network, one_way
+from mggcn.methods.method import EDGE_PARTS, EdgePart, GraphView, Network, one_way
 from mggcn.nn.stack import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
@@ -66,6 +66,8 @@ class MixGrained(Network):
         explore: whose neighbours a pick may be: any member's (``both``, the paper), only the target's (``breadth``) or
             only the last pick's (``depth``).
     """
+
+    reads_edges: ClassVar[frozenset[EdgePart]] = frozenset(EDGE_PARTS)
 
     bias: bool = False
     conv: Literal["mean", "gcn", "pool", "lstm", "gat"] | Callable[[int, int], nn.Module] = "mean"
@@ -131,6 +133,15 @@ class MixGrained(Network):
             edges = sum(array.nbytes for array in graph.arrays().values())
         sums = (8 if self.pick_by == "weight" else 4) * graph.num_stored
         return self._fine(graph.schema, num_features).on_disk(graph.num_nodes) + sums + edges
+
+    @property
+    def edge_parts(self) -> frozenset[EdgePart]:
+        """Weights and what is aggregated apart, if there is a fine layer, and what picks are drawn by."""
+        apart: dict[str, set[EdgePart]] = {"none": set(), "direction": {"direction"}, "type": {"type"}}
+        parts: set[EdgePart] = {"weight", *apart.get(self.relations, {"direction", "type"})} if self.fine else set()
+        by_weight: set[EdgePart] = {"weight"} if self.pick_by == "weight" else set()
+        by_direction: set[EdgePart] = {"direction"} if self.pick_from != "both" else set()
+        return frozenset(parts | by_weight | by_direction)
 
     def _fine(self, edges: EdgeSchema, num_features: int) -> Fine:
         hops = self.hops if self.fine else 0
