@@ -24,6 +24,7 @@ from mggcn.data import FolderWriter
 from mggcn.kernels.pick import Explore, PickTable, RunningSums
 from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
 from mggcn.methods.method import GraphView, Network
+from mggcn.nn import Layer
 from mggcn.nn.stack import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
@@ -109,7 +110,8 @@ class MixGrained(Network):
         fine = (self.hops if self.fine else 0, self.fine_norm, self.fine_self)
         inputs_on_host = averaged_later(view, *fine, 1 + self.picks) or fine_inputs(view, *fine)
         ablated = (self.fine, self.skip, self.explore)
-        sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated)
+        edges = isinstance(view.model, Layer) and view.model.reads_edges and not graph.schema.is_plain
+        sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated, edges=edges)
         return Views.same(View(inputs_on_host, sampler_on_host))
 
     def on_disk(self, num_nodes: int, num_features: int, num_stored: int) -> int:
