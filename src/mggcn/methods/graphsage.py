@@ -24,7 +24,8 @@ import torch
 from torch import nn
 
 from mggcn.errors import InputError
-from mggcn.methods.method import GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.conv import GCNConv, LSTMConv, MeanConv, PoolConv
 from mggcn.sampling.adjacency import mean_operator
 from mggcn.sampling.neighbor import NeighborSampler
@@ -43,6 +44,8 @@ class GraphSAGE(Network):
             in the last layer. ``pool`` and ``lstm`` do it by default, ``mean`` and ``gcn`` do not.
         full_eval: score with whole neighbourhoods instead of drawn ones.
     """
+
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
 
     fanouts: str = "25,10"
     normalise: bool = False

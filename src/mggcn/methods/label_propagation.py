@@ -24,8 +24,8 @@ from mggcn._io import memory
 from mggcn.block import Block
 from mggcn.data import UNLABELLED
 from mggcn.errors import InputError
-from mggcn.graph import Graph
-from mggcn.methods.method import GraphView, Method
+from mggcn.graph import EdgePart, Graph
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.training import Count, Views
 
 _PRIOR = 1e-9
@@ -40,6 +40,7 @@ class LabelPropagation(Method):
         iterations: the number of iterations.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     reads_labels: ClassVar[bool] = True
     uses_features: ClassVar[bool] = False
 

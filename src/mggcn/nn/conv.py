@@ -5,7 +5,7 @@ method ``hidden(x, block)`` says what the weights multiply, for embeddings.
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.errors import InputError
+from mggcn.graph import EDGE_PARTS, EdgePart
 from mggcn.kernels import dropout as kernel
 from mggcn.kernels.combine import combine_project
 from mggcn.kernels.gather import gather_sum
@@ -53,21 +54,22 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
 
 
 class Layer(nn.Module):
-    """Base class of models and convolutions that can do more than plain modules, which can do nothing of the following.
+    """Base class of models and convolutions with abilities that plain modules do not have.
 
-    It is declared by keywords of the class, ``class Own(Layer, accepts_rows=True)``; a misspelt one is an error.
+    An ability is a keyword of the class, ``class Own(Layer, accepts_rows=True)``; a misspelt one is an error.
 
     Attributes:
         accepts_rows: ``x`` may also be sparse or repeated :data:`mggcn.nn.rows.Rows`.
         capturable: its shapes depend only on the blocks' shapes, so that a GPU can record and replay it.
         fuses_activation: a convolution that applies the leaky ReLU of the layer below itself, by ``negative_slope``.
-        reads_edges: its blocks should have ``edge_weight`` and ``edge_type``, which samplers look up when asked.
+        reads_edges: what it reads of edges, some of ``direction``, ``weight`` and ``type``: its blocks should have
+            ``edge_weight`` and ``edge_type``, which samplers look up when asked.
     """
 
     accepts_rows: ClassVar[bool] = False
     fuses_activation: ClassVar[bool] = False
     capturable: bool = False
-    reads_edges: bool = False
+    reads_edges: frozenset[EdgePart] = frozenset()
 
     def __init_subclass__(
         cls,
@@ -75,13 +77,15 @@ class Layer(nn.Module):
         accepts_rows: bool | None = None,
         capturable: bool | None = None,
         fuses_activation: bool | None = None,
-        reads_edges: bool | None = None,
+        reads_edges: Iterable[EdgePart] | None = None,
     ) -> None:
         super().__init_subclass__()
         cls.accepts_rows = cls.accepts_rows if accepts_rows is None else accepts_rows
         cls.fuses_activation = cls.fuses_activation if fuses_activation is None else fuses_activation
         cls.capturable = cls.capturable if capturable is None else capturable
-        cls.reads_edges = cls.reads_edges if reads_edges is None else reads_edges
+        cls.reads_edges = cls.reads_edges if reads_edges is None else frozenset(reads_edges)
+        if unknown := cls.reads_edges - set(EDGE_PARTS):
+            raise TypeError(f"reads_edges: {min(unknown)!r} is not one of {', '.join(EDGE_PARTS)}")
 
 
 class Linear(nn.Module):
@@ -255,7 +259,10 @@ class PyGConv(Layer):
         if unknown := [name for name in edge_data if name not in _EDGE_DATA]:
             raise InputError(f"edge_data: {unknown[0]!r} is not one of {', '.join(_EDGE_DATA)}")
         self._edge_data = tuple(edge_data)
-        self.reads_edges = bool(edge_data)
+        weights: set[EdgePart] = {"weight"} if {"edge_weight", "edge_attr"} & {*edge_data} else set()
+        reads_relations = "edge_type" in edge_data or ("edge_attr" in edge_data and (self._edge_dim or 1) > 1)
+        relations: set[EdgePart] = {"direction", "type"} if reads_relations else set()
+        self.reads_edges = frozenset(weights | relations)
 
     def forward(self, x: Tensor, block: Block) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]."""

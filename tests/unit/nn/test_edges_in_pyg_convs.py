@@ -1,6 +1,7 @@
 """PyTorch Geometric's convolutions receive weights and types of edges above MG-GCN's fine layer."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch_geometric.nn import FiLMConv, GATConv, GCNConv, GraphConv, RGCNConv, 
 import mggcn
 from mggcn.block import Block
 from mggcn.data._dataset import Dataset
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
@@ -101,16 +102,25 @@ def test_without_edge_data_convolutions_run_as_before(small: Dataset) -> None:
 
 
 def test_a_module_says_whether_it_reads_edges() -> None:
-    class Own(Layer, reads_edges=True):
+    class Own(Layer, reads_edges=["type"]):
         pass
 
-    reads = [PyGConv(conv).reads_edges for conv in (GCNConv(2, 2), SAGEConv(2, 2), GATConv(2, 2))]
-    assert reads == [True, False, False]
-    assert PyGConv(GATConv(2, 2, edge_dim=1)).reads_edges
-    assert not PyGConv(GCNConv(2, 2), edge_data=()).reads_edges
-    assert Own().reads_edges
-    assert Stack([PyGConv(SAGEConv(2, 2)), PyGConv(GCNConv(2, 2))]).reads_edges
-    assert not Stack([PyGConv(SAGEConv(2, 2)), nn.Linear(2, 2)]).reads_edges
+    reads = {name: PyGConv(create(2, 2)).reads_edges for name, create in CONVS.items()}
+    relations = {"direction", "type"}
+    assert reads == {
+        "GCNConv": {"weight"},
+        "GraphConv": {"weight"},
+        "GATConv": {"weight"},
+        "GATConv with relations": {"weight", *relations},
+        "RGCNConv": relations,
+        "FiLMConv": relations,
+    }
+    for conv in (PyGConv(SAGEConv(2, 2)), PyGConv(GATConv(2, 2)), PyGConv(GCNConv(2, 2), edge_data=())):
+        assert conv.reads_edges == set()
+    assert Stack([PyGConv(SAGEConv(2, 2)), PyGConv(GCNConv(2, 2)), Own()]).reads_edges == {"weight", "type"}
+    assert Stack([PyGConv(SAGEConv(2, 2)), nn.Linear(2, 2)]).reads_edges == set()
+    with pytest.raises(TypeError, match="reads_edges: 'weights' is not one of direction, weight, type"):
+        type("Misspelt", (Layer,), {}, reads_edges=["weights"])
 
 
 def test_bad_edge_data(small: Dataset) -> None:
@@ -152,10 +162,13 @@ def test_weights_and_types_reach_the_convolution_in_training(small: Dataset, nam
 def test_other_weights_or_types_give_other_scores(small: Dataset, name: str) -> None:
     data, training = related(small), Training(lr=0.03, epochs=3)
     method = MixGrained(conv=lambda i, o: PyGConv(CONVS[name](i, o)), layers=2, fine=False, picks=4)
-    run = mggcn.fit(data, method, training=training, device="cpu")
+    unused = set(method.unused(data.graph.schema))
+    with pytest.warns(DataWarning, match="mg-gcn does not use the") if unused else nullcontext():
+        run = mggcn.fit(data, method, training=training, device="cpu")
     scores = run.predict(data).probabilities
     reads_weights = name not in ("RGCNConv", "FiLMConv")
     reads_types = name in ("RGCNConv", "FiLMConv", "GATConv with relations")
+    assert ("weight" in unused, "type" in unused) == (not reads_weights, not reads_types)
     others = {related(small, heavy=7.0): reads_weights, related(small, swapped=True): reads_types}
     for other, is_read in others.items():
         assert np.array_equal(run.predict(other).probabilities, scores) != is_read
