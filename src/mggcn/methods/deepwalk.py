@@ -34,10 +34,10 @@ from torch.nn import functional
 
 from mggcn._io import memory
 from mggcn.errors import InputError
-from mggcn.graph import Graph
+from mggcn.graph import EdgePart, Graph
 from mggcn.kernels.walk import walk
 from mggcn.keys import Key
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Method
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.nn import MLP
 from mggcn.training import Compute, Count, Positive, Views
 

@@ -16,9 +16,11 @@ from mggcn._io import memory
 from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, CPUSampler, HistoryBlock, Nodes, Sampler, node_ids, split_targets
 from mggcn.graph import Graph
+from mggcn.kernels.edges import edge_data
 from mggcn.kernels.neighbors import draw_neighbours, subset
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
+from mggcn.sampling import grains
 
 _KEPT_BATCHES = 2  # of the training and the validation nodes
 
@@ -204,6 +206,9 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
         include_self: list each receiver as its first sender.
         names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
         threads: of the kernel; all cores when None. The result does not depend on it.
+        edges: whether blocks have ``edge_weight`` and ``edge_type``.
+        weigh: whether the mean over the senders is weighted by ``edge_weight``, which is 1 for the receiver itself;
+            without weights of edges nothing changes.
     """
 
     graph: Graph
@@ -211,6 +216,8 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
     include_self: bool = False
     threads: int | None = None
     names: NDArray[np.int64] | None = None
+    edges: bool = False
+    weigh: bool = False
 
     @property
     def layers(self) -> int:  # type: ignore[override]
@@ -227,4 +234,9 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
         indptr, senders = draw_neighbours(
             self.graph, receivers, fanout, key, include_self=self.include_self, names=self.names, threads=threads
         )
-        return block_between(receivers, indptr, senders, self.graph.num_nodes)
+        block, nodes = block_between(receivers, indptr, senders, self.graph.num_nodes)
+        weigh = self.weigh and self.graph.schema.weighted
+        if self.edges or weigh:
+            drawn_by = np.repeat(receivers, np.diff(indptr))
+            block = grains.with_edges(block, edge_data(self.graph, drawn_by, senders, threads=threads))
+        return (grains.weighed(block) if weigh else block), nodes
