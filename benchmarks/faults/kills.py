@@ -1,4 +1,4 @@
-"""Kills at random moments: nothing is torn, and the next command leaves no draft."""
+"""Kills at random moments: nothing is torn, and the next command leaves no temporary file."""
 
 import signal
 from functools import cache

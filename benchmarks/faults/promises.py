@@ -23,7 +23,7 @@ class Promise:
 PROMISES = {
     "kills": Promise(
         "SIGKILL at a random moment of every command",
-        "no file is torn; the same command, started again, succeeds and leaves no draft",
+        "no file is torn; the same command, started again, succeeds and leaves no temporary file",
         500,
     ),
     "corruptions": Promise(
@@ -50,7 +50,7 @@ PROMISES = {
     ),
     "signals": Promise(
         "Ctrl-C or SIGTERM at a random moment of every command",
-        "one line, exit code 130 or 143, within 3 s on a quiet machine, and no draft or temporary file left",
+        "one line, exit code 130 or 143, within 3 s on a quiet machine, and no temporary file left",
         200,
     ),
     "shortages": Promise(

@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 26
 
 
 def within(seconds: float, fetch: Callable[[], T]) -> T:
-    """Return what a function fetches; raise TimeoutError after so many seconds, whatever the server sends.
+    """Return what a function fetches; raise TimeoutError after ``seconds``, whatever the server sends.
 
     The function runs on a thread of its own, which is abandoned then and does not keep the process from ending.
     """
@@ -56,5 +56,5 @@ def joined(blocks: Iterable[bytes], encoding: str | None = None) -> bytes:
         if len(whole) > MOST_BYTES:
             raise InputError(f"the answer is larger than {MOST_BYTES >> 20} MiB")
     if unpacker is not None and not unpacker.eof:
-        raise InputError("the answer ends before its end")
+        raise InputError("the answer is incomplete")
     return bytes(whole)

@@ -47,7 +47,7 @@ def shared_tensor(array: NDArray[Any]) -> "Tensor":
 
 
 def checksum(array: NDArray[Any], stored: Callable[[NDArray[Any]], NDArray[Any]] = lambda array: array) -> str:
-    """The sha256 of an array's ``.npy`` file, as what it is ``stored``; computed once if the array is read-only."""
+    """The sha256 of the ``.npy`` file of ``stored(array)``, which is computed once if the array is read-only."""
     known = _checksums.get(id(array))
     if known is not None and known[0]() is array and not array.flags.writeable:
         return known[1]
@@ -93,7 +93,7 @@ def header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 
 class _Writable:
-    """The memory of an array as numpy's array interface describes it, without its being read-only."""
+    """The memory of an array by numpy's array interface, which says that it can be written to."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array

@@ -16,7 +16,7 @@ LEAST_MEMORY = 500  # megabytes; Spark does not start with less
 
 
 def connect(work: Path, memory: int) -> Database:
-    """Open a database in memory, of at most so many megabytes; what does not fit is written to the folder ``work``.
+    """Open a database that takes at most ``memory`` megabytes; what does not fit is written to the folder ``work``.
 
     Rows come in any order unless they are sorted.
     """

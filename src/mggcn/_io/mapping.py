@@ -35,7 +35,7 @@ class Access:
 
     @classmethod
     def of(cls, mmap: bool | None = None, cache: str | Path | None = None, memory: str | None = None) -> "Access":
-        """The same from a user's words: ``memory`` is an amount such as ``2GB``."""
+        """What a user asks for; ``memory`` is text such as ``2GB``."""
         if cache is not None:
             check_writable(Path(cache), "cache")
         return cls(mmap, None if cache is None else Path(cache), _MEMORY if memory is None else amount(memory))
@@ -94,7 +94,7 @@ class MappedRows:
 
     @classmethod
     def of(cls, matrix: NDArray[Any]) -> "MappedRows | None":
-        """The rows of a matrix; None if it is in memory, as results of operations on mapped ones are."""
+        """The rows of a matrix; None if it is in memory, as the result of every operation on a mapped matrix is."""
         base: Any = matrix
         while isinstance(base, np.ndarray):
             base = base.base

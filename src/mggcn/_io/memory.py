@@ -22,7 +22,7 @@ def available() -> int | None:
 
 
 def require(num_bytes: int, what: str) -> None:
-    """Raise InputError if so many bytes cannot be allocated; ``what`` needs them."""
+    """Raise InputError if ``num_bytes`` cannot be allocated; it names ``what`` needs them."""
     if num_bytes < _FEW:
         return
     free = available()

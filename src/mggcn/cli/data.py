@@ -131,7 +131,7 @@ def import_file(
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric, as without this option, but then a note counts edges without a reverse;
             in and out keep one direction.
-        memory: Read tables of any size with so much memory, such as 2GB, and the disk beside --out; the folder is the
+        memory: Read tables of any size with this much memory, such as 2GB, and the disk beside --out; the folder is the
             same. Needs `pip install 'mggcn[tables]'`. OGB's binary files are always read so, with 4GB if left out.
         overwrite: Replace an existing dataset folder.
         quiet: Do not show the progress of an import with --memory.

@@ -79,7 +79,7 @@ def build(
             Copies and rows later than --as-of do not count.
         name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
         seed: The seed of the split and of --background.
-        background: Label so many unlabelled accounts as a class Background, drawn with degrees like those of labelled
+        background: Label this many unlabelled accounts as a class Background, drawn with degrees like those of labelled
             accounts, so that a model learns what is in no class; 0 for none.
         overwrite: Replace an existing dataset folder.
         quiet: Do not print the stages.

@@ -63,7 +63,7 @@ def predict(
         top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
         at_precision: Choose for each class the lowest probability with this precision, such as 0.95, on the run's
             validation nodes, and print the alerts it gives; --out then has a column alert. Needs the training data.
-        reasons: Give reasons in words for so many nodes of each class, those with the lowest ranks; default: 1000, or
+        reasons: Give reasons in words for this many nodes of each class, those with the lowest ranks; default: 1000, or
             none for data without names of features. Methods without gradients give none.
         with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.

@@ -95,5 +95,5 @@ def _precision(assessed: Assessment, best: Top, label: int) -> str:
 
 
 def _background_is_wrong(classes: tuple[str, ...]) -> str:
-    """What a precision of another class counts the class Background as, if there is one."""
+    """A remark on the precision of other classes if one of them is Background."""
     return f"; {BACKGROUND} counts as wrong" if BACKGROUND in classes else ""

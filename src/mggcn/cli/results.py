@@ -25,7 +25,7 @@ _AVERAGED = (
 _OTHERS = ("method", "seed", "device", "total_seconds", "epoch_seconds", "prepare_seconds", "peak_memory_bytes")
 
 
-class Result(NamedTuple):
+class TrainedRun(NamedTuple):
     """A trained run: its record, its folder, and the picks on its page, if any."""
 
     record: "RunRecord"
@@ -33,7 +33,7 @@ class Result(NamedTuple):
     picks: "Part | None"
 
 
-def show(results: list[Result], options: TrainOptions, tuned: "tuple[Trial, Path] | None" = None) -> None:
+def show(results: list[TrainedRun], options: TrainOptions, tuned: "tuple[Trial, Path] | None" = None) -> None:
     """Write the pages of the runs and print the result; ``tuned``: the best trial of a search, and its folder."""
     from mggcn.cli.display import aligned_table
     from mggcn.experiments import BEST, class_table, group, ranking_table
@@ -63,7 +63,7 @@ def figures(record: "RunRecord") -> str:
     return f"{scores}, {_best_epoch(record)}, {record.total_seconds:.1f} s"
 
 
-def _write_pages(results: list[Result]) -> str:
+def _write_pages(results: list[TrainedRun]) -> str:
     """Write a page into every run folder; return the reason if that is not possible.
 
     Charts are drawn after all runs, so that the libraries they need do not count in a run's peak memory.
@@ -98,7 +98,7 @@ def _scaling(records: "Sequence[RunRecord]", values: dict[str, Any]) -> str:
     return before + (f", not used for {unused} of {len(records)} seeds: {reason}" if unused else "")
 
 
-def _text(results: list[Result], values: dict[str, Any], *, has_page: bool) -> str:
+def _text(results: list[TrainedRun], values: dict[str, Any], *, has_page: bool) -> str:
     """The result of the runs, of which ``values`` are the summary, as a few lines."""
     from mggcn.runs import published_results
 
@@ -129,7 +129,7 @@ def _text(results: list[Result], values: dict[str, Any], *, has_page: bool) -> s
     return "\n".join(lines)
 
 
-def _summary(results: list[Result]) -> dict[str, Any]:
+def _summary(results: list[TrainedRun]) -> dict[str, Any]:
     """The result as JSON: one run, or the means over several with the list of them."""
     runs: list[dict[str, Any]] = [
         {

@@ -50,7 +50,7 @@ def train(
         seed: The seed of weights, order and picks; default: 0, or that of --config.
         seeds: The number of runs, with consecutive seeds.
         epochs: The maximum number of epochs; short for --set epochs=N.
-        tune: First search settings by so many trials, as `mggcn tune` does, on the validation nodes and in the same
+        tune: First search settings by this many trials, as `mggcn tune` does, on the validation nodes and in the same
             folder; started again, it continues. What --set, --epochs and --config name is not searched.
         settings: Change settings, as key=value; `mggcn methods NAME` lists the settings of a method.
         config: A config.toml, as in a run folder; the other options override it.
@@ -67,7 +67,7 @@ def train(
     from mggcn.experiments import Search, Tuning, require_optuna
     from mggcn.methods.settings import pairs
     from mggcn.runs import Config, Requirements, RunFolder, load_data, load_run, read_config, resolve
-    from mggcn.training import Ranks, choose_device, wake
+    from mggcn.training import Ranks, choose_device, warm_up
 
     ranks = Ranks.current()
     if not ranks.is_first:
@@ -118,7 +118,7 @@ def train(
         require_optuna()
         check_writable(search_folder)
     if ranks.size == 1:  # ranks have chosen their GPUs, which other threads do not know
-        wake(run_device)
+        warm_up(run_device)
     data = load_data(name, options.root, ranks, options.access)
     described = origin.as_origin() if origin else None
     plan = resolve(method, data, changes, preset=start, seed=first_seed, device=run_device, warm_start=described)
@@ -161,7 +161,7 @@ def _train(
     options: TrainOptions,
     count: int = 1,
     watch: "Callable[[int], AbstractContextManager[Progress]] | None" = None,
-) -> "list[results.Result]":
+) -> "list[results.TrainedRun]":
     """Train runs in their folders, which are created one by one.
 
     Ctrl-C and SIGTERM write a checkpoint and print the command that continues. ``count`` is the number of runs, and
@@ -170,7 +170,7 @@ def _train(
     from mggcn.cli.display import EpochDisplay
     from mggcn.explore import picks_part
 
-    trained: list[results.Result] = []
+    trained: list[results.TrainedRun] = []
     for folder in folders:
         data, plan = folder.dataset, folder.plan
 
@@ -187,7 +187,7 @@ def _train(
                 if folder.ranks.is_first:
                     replace(options, quiet=False).note(f"continue with: {_resume_command(folder, options)}")
                 raise
-        trained.append(results.Result(run.record, folder.path, picks_part(run, data) if options.report else None))
+        trained.append(results.TrainedRun(run.record, folder.path, picks_part(run, data) if options.report else None))
         if count > 1:
             options.note(f"seed {plan.seed}: {results.figures(run.record)}")
     return trained

@@ -6,7 +6,7 @@ Names that are not in ``__all__`` are for the other packages.
 from mggcn.data._background import BACKGROUND, draw_background
 from mggcn.data._cache import Cache
 from mggcn.data._checks import check_kind
-from mggcn.data._columns import Chunk, Column, Encoder, encoding_notes, feature_names, fill, text_of
+from mggcn.data._columns import Chunk, ColumnEncoding, Encoder, encoding_notes, feature_names, fill, text_of
 from mggcn.data._dataset import Dataset, headline
 from mggcn.data._features import Features, Measure, as_features, check_finite, plain
 from mggcn.data._folder import Verified, load_folder, save, verify
@@ -18,7 +18,7 @@ from mggcn.data._ogb import import_ogb
 from mggcn.data._pyg import as_dataset
 from mggcn.data._root import PREPARED, data_roots, prepared_folder, user_cache, writable_root
 from mggcn.data._split import PARTS, UNLABELLED, Split
-from mggcn.data._table_files import Table
+from mggcn.data._table_files import InputTable
 from mggcn.data._tables import read_tables
 from mggcn.data._writer import META, ArrayWriter, CsrWriter, FolderWriter, check_free, is_dataset, writing
 
@@ -30,7 +30,7 @@ __all__ = [
     "PREPARED",
     "UNLABELLED",
     "ArrayWriter",
-    "Column",
+    "ColumnEncoding",
     "CsrWriter",
     "Dataset",
     "Features",

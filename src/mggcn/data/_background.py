@@ -33,7 +33,7 @@ def draw_background(
     starts = range(0, indptr.size - 1, block)
 
     def powers(start: int) -> NDArray[np.int64]:
-        """Of the degrees of a block; those of labelled nodes are negative, so that -1 is the power 0."""
+        """The power p of two for each degree of a block; -1 - p for a labelled node."""
         power = np.frexp(np.diff(indptr[start : start + block + 1]).astype(np.float64))[1].astype(np.int64)
         inside = labelled[(labelled >= start) & (labelled < start + block)] - start
         power[inside] = -1 - power[inside]
@@ -46,14 +46,14 @@ def draw_background(
     occurring = np.flatnonzero(sizes)
     ends = np.round(np.cumsum(sizes[occurring]) / sizes.sum() * count).astype(np.int64)
     rng = np.random.default_rng(seed)
-    ranks = {
+    positions = {
         value: np.sort(rng.choice(pools[value], min(int(wanted), int(pools[value])), replace=False))
         for value, wanted in zip(occurring.tolist(), np.diff(ends, prepend=0), strict=True)
     }
     drawn, seen = [np.empty(0, np.int64)], np.zeros(_POWERS, np.int64)
     for start in starts:
         power = powers(start)
-        for value, wanted in ranks.items():
+        for value, wanted in positions.items():
             pool = np.flatnonzero(power == value)
             first, last = np.searchsorted(wanted, [seen[value], seen[value] + pool.size])
             drawn.append(start + pool[wanted[first:last] - seen[value]])

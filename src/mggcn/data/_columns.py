@@ -105,12 +105,12 @@ Cells: TypeAlias = Sequence[Any] | NDArray[Any]
 Kind = Literal["number", "boolean", "date", "category"]
 
 MOST_CATEGORIES = 100
-_FEW_CATEGORIES = 10  # so many are accepted in a table of any length
+_FEW_CATEGORIES = 10  # are accepted in a table of any length
 BLOCK = 1 << 17
 """The rows of features in which empty cells are filled at a time."""
 
 
-class Column(msgspec.Struct, frozen=True):
+class ColumnEncoding(msgspec.Struct, frozen=True):
     """How a column of a table became features.
 
     Attributes:
@@ -149,7 +149,7 @@ class Chunk:
     at: Callable[[int], str]
 
 
-def encoding_notes(columns: Sequence[Column]) -> Iterator[str]:
+def encoding_notes(columns: Sequence[ColumnEncoding]) -> Iterator[str]:
     """What categories and dates became."""
     texts = [f"{column.name!r} ({len(column.categories)})" for column in columns if column.kind == "category"]
     dates = [repr(column.name) for column in columns if column.kind == "date"]
@@ -159,7 +159,7 @@ def encoding_notes(columns: Sequence[Column]) -> Iterator[str]:
         yield f"dates as days since 1970-01-01: {', '.join(dates)}"
 
 
-def feature_names(columns: Iterable[Column]) -> tuple[str, ...]:
+def feature_names(columns: Iterable[ColumnEncoding]) -> tuple[str, ...]:
     """The names of all features of columns, in order."""
     return tuple(name for column in columns for name in column.features)
 
@@ -184,7 +184,7 @@ class Encoder:
         self._num_rows += chunk.num_rows
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ColumnEncoding, ...]:
         """What the columns are, after the first pass; InputError if that is not clear."""
         columns = tuple(survey.column() for survey in self._surveys)
         feature, count = Counter(feature_names(columns)).most_common(1)[0] if columns else ("", 1)
@@ -204,7 +204,7 @@ class Encoder:
             yield x
 
     def encode(self, chunks: Iterable[Chunk]) -> NDArray[np.float32]:
-        """The same of all chunks together."""
+        """The features of all rows, as :meth:`rows` yields them chunk by chunk."""
         x, start = np.empty((self._num_rows, len(feature_names(self.columns))), np.float32), 0
         for rows in self.rows(chunks):
             x[start : start + len(rows)] = rows
@@ -237,7 +237,7 @@ class _Survey:
             if text:
                 self._texts.add(text)
 
-    def column(self) -> Column:
+    def column(self) -> ColumnEncoding:
         """Decide what the column is, or raise InputError."""
         counts = {kind: count for kind, count in zip(KINDS, self._counts.tolist(), strict=True) if count}
         has_empty = counts.pop("empty", 0) > 0
@@ -247,9 +247,11 @@ class _Survey:
             raise InputError(f"{self._first['other'][1]} is not a number, a date or text")
         if not self._is_forced:
             if counts.keys() <= {"number", "boolean"}:
-                return Column(self._name, "boolean" if counts.keys() == {"boolean"} else "number", has_empty=has_empty)
+                return ColumnEncoding(
+                    self._name, "boolean" if counts.keys() == {"boolean"} else "number", has_empty=has_empty
+                )
             if counts.keys() == {"date"}:
-                return Column(self._name, "date", has_empty=has_empty)
+                return ColumnEncoding(self._name, "date", has_empty=has_empty)
             for kind in ("number", "date"):
                 if 2 * counts.get(kind, 0) > total:
                     _, message = min(self._first[other] for other in counts.keys() - {kind})
@@ -261,10 +263,10 @@ class _Survey:
                     f"{message} is one of more than {limit} different texts in {total:,} cells: "
                     "leave the column out, or name it as the id or as a category"
                 )
-        return Column(self._name, "category", categories=texts, has_empty=has_empty)
+        return ColumnEncoding(self._name, "category", categories=texts, has_empty=has_empty)
 
 
-def _write(x: NDArray[np.float32], chunk: Chunk, column: Column) -> None:
+def _write(x: NDArray[np.float32], chunk: Chunk, column: ColumnEncoding) -> None:
     """Write the features of a column into ``x``, which is 0; empty cells of numbers become NaN."""
     values = chunk.columns[column.name]
     if column.kind == "category":
@@ -285,8 +287,10 @@ def _write(x: NDArray[np.float32], chunk: Chunk, column: Column) -> None:
 
 
 def fill(
-    blocks: Callable[[], Iterable[NDArray[np.float32]]], columns: Sequence[Column], train: NDArray[np.int64] | None
-) -> tuple[tuple[Column, ...], list[str]]:
+    blocks: Callable[[], Iterable[NDArray[np.float32]]],
+    columns: Sequence[ColumnEncoding],
+    train: NDArray[np.int64] | None,
+) -> tuple[tuple[ColumnEncoding, ...], list[str]]:
     """Fill empty cells with the mean over the rows ``train``, over all rows if None or if none of them has a value.
 
     ``blocks`` returns the rows of the features, some at a time, which are read and then written. Returned are the

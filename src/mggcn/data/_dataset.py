@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn._io.mapping import AUTOMATIC, Access, MappedFiles
 from mggcn.data._checks import check_descriptions, check_ids, check_kind, check_labels, check_types
-from mggcn.data._columns import Column
+from mggcn.data._columns import ColumnEncoding
 from mggcn.data._features import Features, Measure, check_finite, csr_arrays, density_of, read_only_features
 from mggcn.data._split import Split, check_part
 from mggcn.errors import InputError, prefix_errors
@@ -78,7 +78,7 @@ class Dataset:
     inductive: bool = False
     source: str = ""
     feature_names: tuple[str, ...] = ()
-    encoding: tuple[Column, ...] = ()
+    encoding: tuple[ColumnEncoding, ...] = ()
     measures: Mapping[str, Measure] = field(default_factory=dict)
     edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     copies: int = 0
@@ -151,6 +151,7 @@ class Dataset:
             "measures": self.measures,
             "num_features": self.num_features,
         }
+        content |= {"edge_types": self.graph.types} if self.graph.types else {}
         return hashlib.sha256(json.dumps(msgspec.to_builtins(content), sort_keys=True).encode()).hexdigest()
 
     @property

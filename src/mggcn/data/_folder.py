@@ -18,11 +18,12 @@ from mggcn.data._checks import check_characters, check_labels
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import csr_arrays, csr_parts
 from mggcn.data._split import PARTS, Split
-from mggcn.data._writer import EDGE, META, ArrayFile, checked_value, described, read_meta, writing
+from mggcn.data._writer import EDGE, META, RELATIONS, ArrayFile, checked_value, described, read_meta, writing
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
-_MAPPED = ("indptr.npy", "indices.npy", "x.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "y.npy", "ids.npy")
+_GRAPH = ("indptr", "indices", *RELATIONS)
+_MAPPED = [f"{name}.npy" for name in (*_GRAPH, "x", "x_indptr", "x_indices", "x_data", "y", "ids")]
 
 
 def save(
@@ -43,6 +44,7 @@ def save(
             **described(dataset),
             split=dataset.split,
             direction=dataset.graph.direction,
+            edge_types=dataset.graph.types,
             num_features=dataset.num_features,
         )
     for name, array in _kept(dataset).items():
@@ -67,14 +69,16 @@ def load_folder(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
     checked = mmap or meta.checked == checked_value(meta)
     with prefix_errors(root):
         try:
-            graph = Graph(arrays["indptr.npy"], arrays["indices.npy"], meta.direction, checked=checked)
+            there = [name for name in _GRAPH if name not in RELATIONS or f"{name}.npy" in arrays]
+            parts = {name: arrays[f"{name}.npy"] for name in there}
+            graph = Graph.from_arrays(parts, meta.direction, meta.edge_types or (), checked=checked)
             if mmap:
                 graph.check_bounds()
                 check_labels(arrays["y.npy"], len(meta.classes))
             x = arrays.get("x.npy")
             if x is None:
-                parts = (arrays["x_data.npy"], arrays["x_indices.npy"], arrays["x_indptr.npy"])
-                x = csr_parts(*parts, (graph.num_nodes, meta.num_features))
+                csr = (arrays["x_data.npy"], arrays["x_indices.npy"], arrays["x_indptr.npy"])
+                x = csr_parts(*csr, (graph.num_nodes, meta.num_features))
             split = None
             if "train.npy" in arrays:
                 nodes = (arrays[f"{part}.npy"] for part in PARTS)
@@ -101,11 +105,7 @@ def load_folder(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
 
 def _kept(dataset: Dataset) -> dict[str, NDArray[Any]]:
     """The arrays of a data set by the name of their file."""
-    arrays: dict[str, NDArray[Any]] = {
-        "indptr": dataset.graph.indptr,
-        "indices": dataset.graph.indices,
-        "y": dataset.y,
-    }
+    arrays = dataset.graph.arrays() | {"y": dataset.y}
     arrays |= {"x": dataset.x} if isinstance(dataset.x, np.ndarray) else csr_arrays(dataset.x)
     if dataset.split is not None:
         arrays |= dataset.split.parts()

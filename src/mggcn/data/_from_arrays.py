@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, sparray, spmatrix
 
 from mggcn.data._checks import check_labels
-from mggcn.data._columns import Column
+from mggcn.data._columns import ColumnEncoding
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import Features, as_features
 from mggcn.data._labels import class_numbers
@@ -85,7 +85,7 @@ def from_arrays(
 
 @dataclass(frozen=True)
 class MadeFeatures:
-    """Features, and what is said of them.
+    """Features with their names and the notes on them.
 
     Attributes:
         x: the features; None if they are in a file.
@@ -97,7 +97,7 @@ class MadeFeatures:
 
     x: "Features | None"
     names: tuple[str, ...] = ()
-    encoding: tuple[Column, ...] = ()
+    encoding: tuple[ColumnEncoding, ...] = ()
     filled: Sequence[str] = ()
     notes: Sequence[str] = ()
 
@@ -135,7 +135,7 @@ def unused_notes(names: Iterable[str], origin: str) -> list[str]:
 
 
 def edge_values(names: Iterable[str]) -> list[str]:
-    """Those of the names of arrays that say that they hold a value for each edge, such as PyG's edge_weight."""
+    """Those names of arrays that stand for a value of each edge, such as PyG's edge_weight."""
     return sorted(
         name for name in names if name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
     )

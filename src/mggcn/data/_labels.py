@@ -140,7 +140,7 @@ def is_integer(text: str) -> bool:
 
 
 def _check_classes(names: Sequence[str], num_labelled: int) -> None:
-    """Raise InputError if the different labels of so many nodes do not look like classes."""
+    """Raise InputError if the different labels of ``num_labelled`` nodes do not look like classes."""
     is_many = 2 * len(names) > num_labelled
     try:
         fractions = [name for name in names if not float(name).is_integer()]

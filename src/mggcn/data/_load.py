@@ -13,7 +13,7 @@ import numpy as np
 
 from mggcn._io.mapping import Access
 from mggcn._io.memory import require_address_space
-from mggcn.data import _ogb, _planetoid, _pyg, _synthetic
+from mggcn.data import _ogb, _planetoid, _pyg, _synthetic, _synthetic_edges
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import load_folder
 from mggcn.data._root import data_roots
@@ -110,13 +110,14 @@ _SOURCES: dict[str, tuple[list[str], Loader]] = {  # what may follow the name; c
     "reddit": ([""], lambda _, root, seed, mmap: _pyg.load("Reddit", root, seed, mmap)),
     "reddit-like": (["", ":SCALE"], partial(_synthetic.load, "reddit-like")),
     "ethereum-like": (["", ":SCALE"], partial(_synthetic.load, "ethereum-like")),
+    **{name: ([""], partial(_synthetic_edges.load, name)) for name in _synthetic_edges.NAMES},
     "pyg": ([":NAME"], _pyg.load),
     "ogb": ([":NAME"], _ogb.load),
 }
 
 
 def raw_folder(name: str, root: Path | None = None) -> Path | None:
-    """The folder of the raw files of a data set that is read from them at every load, as Cora is; None for others."""
+    """The folder of the raw files of a data set that is read from them at every load, as Cora is, else None."""
     kind, _, public = name.partition(":")
     if kind not in _planetoid.FOLDERS:
         return None

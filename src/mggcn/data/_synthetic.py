@@ -183,8 +183,8 @@ def _split(rng: np.random.Generator, y: Nodes, pool: Nodes, shares: Weights) -> 
     nodes = rng.permutation(pool)
     nodes = nodes[np.argsort(y[nodes], kind="stable")]
     size = np.bincount(y[nodes])
-    rank = np.arange(nodes.size) - np.repeat(np.cumsum(size) - size, size)
-    nodes = nodes[np.argsort((rank + rng.random(nodes.size)) / np.repeat(size, size))]
+    position = np.arange(nodes.size) - np.repeat(np.cumsum(size) - size, size)
+    nodes = nodes[np.argsort((position + rng.random(nodes.size)) / np.repeat(size, size))]
     cuts = np.cumsum(np.round(shares * nodes.size).astype(np.int64))
     train, val, test, _ = np.split(nodes, cuts)
     return Split(np.sort(train), np.sort(val), np.sort(test))

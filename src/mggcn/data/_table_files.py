@@ -35,7 +35,7 @@ _COMPRESSED = (".gz", ".zst")
 
 
 @dataclass(frozen=True)
-class Table:
+class InputTable:
     """A table of files or in memory, which can be read more than once.
 
     Attributes:
@@ -53,7 +53,7 @@ class Table:
     categorical: Sequence[str] = ()
 
     @classmethod
-    def of(cls, paths: Paths) -> "Table":
+    def of(cls, paths: Paths) -> "InputTable":
         """The table in a file, in the files of a pattern such as ``edges-*.csv``, or in several of these."""
         files = _expand(paths)
         names = header(files[0])

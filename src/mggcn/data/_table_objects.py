@@ -12,7 +12,7 @@ import numpy as np
 from mggcn.data._checks import check_kind
 from mggcn.data._columns import Cells, Chunk
 from mggcn.data._dataset import Dataset
-from mggcn.data._table_files import Table
+from mggcn.data._table_files import InputTable
 from mggcn.data._tables import TableColumns, from_tables
 from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction
@@ -33,13 +33,13 @@ def _in_memory(
     cells: Callable[[str], Cells],
     at: Callable[[int], str],
     categorical: Sequence[str] = (),
-) -> Table:
+) -> InputTable:
     """A table of one chunk: ``cells`` returns those of a column, and ``at`` what messages call a row."""
 
     def read(wanted: Sequence[str]) -> list[Chunk]:
         return [Chunk({column: cells(column) for column in wanted}, num_rows, at)]
 
-    return Table(name, name, names, read, categorical)
+    return InputTable(name, name, names, read, categorical)
 
 
 def from_pandas(
@@ -66,7 +66,7 @@ def from_pandas(
     )
 
 
-def _frame(frame: Any, name: str, id_column: str = "") -> Table:
+def _frame(frame: Any, name: str, id_column: str = "") -> InputTable:
     """A data frame as a table; its index is a column, too, if that holds the ids."""
     check_kind(frame, f"from_pandas takes data frames of pandas as {name}", "pandas.DataFrame")
     names = list(frame.columns)

@@ -14,14 +14,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.data._columns import BLOCK, Chunk, Column, Encoder, encoding_notes, feature_names, fill, text_of
+from mggcn.data._columns import BLOCK, Chunk, ColumnEncoding, Encoder, encoding_notes, feature_names, fill, text_of
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import Features
 from mggcn.data._folder import save
 from mggcn.data._from_arrays import MadeFeatures, all_notes, ignored_edge_data, split_and_source, structural
 from mggcn.data._labels import Codes, is_integer, read_labels, read_parts
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED
-from mggcn.data._table_files import Paths, Table
+from mggcn.data._table_files import InputTable, Paths
 from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
 from mggcn.graph import Changes, Direction, Graph
 
@@ -103,15 +103,15 @@ def read_tables(
         return import_tables(
             edges, nodes, columns, out, memory, name, seed, direction, overwrite=overwrite, on_rows=on_rows
         )
-    node_table, edge_table = None if nodes is None else Table.of(nodes), Table.of(edges)
+    node_table, edge_table = None if nodes is None else InputTable.of(nodes), InputTable.of(edges)
     stem = out.resolve().name if out else (node_table or edge_table).name.partition(".")[0]
     dataset = from_tables(edge_table, node_table, columns, name=name or stem, seed=seed, direction=direction)
     return dataset if out is None else save(dataset, out, overwrite=overwrite)
 
 
 def from_tables(
-    edges: Table,
-    nodes: Table | None,
+    edges: InputTable,
+    nodes: InputTable | None,
     columns: TableColumns,
     *,
     name: str,
@@ -142,8 +142,8 @@ class TableImport:
 
     def __init__(
         self,
-        edges: Table,
-        nodes: Table | None,
+        edges: InputTable,
+        nodes: InputTable | None,
         columns: TableColumns,
         ids: str = "",
         on_rows: OnRows = lambda *_: None,
@@ -221,7 +221,7 @@ class TableImport:
             "notes": notes,
         }
 
-    def chunks(self, stage: str, table: Table, wanted: Sequence[str], total: int | None = None) -> Iterator[Chunk]:
+    def chunks(self, stage: str, table: InputTable, wanted: Sequence[str], total: int | None = None) -> Iterator[Chunk]:
         """The rows of the wanted columns, with progress."""
         done = 0
         for chunk in table.chunks(wanted):
@@ -282,7 +282,7 @@ class TableImport:
 
     def encode(
         self, encoder: Encoder, names: Sequence[str], train: NDArray[np.int64] | None
-    ) -> tuple["Features | None", tuple[Column, ...], list[str]]:
+    ) -> tuple["Features | None", tuple[ColumnEncoding, ...], list[str]]:
         """Read columns of the node table as features, with the mean over ``train`` in empty cells, and a note on them.
 
         The features are None if they are in a file.
@@ -302,7 +302,7 @@ class TableImport:
         """The error for an id that two nodes have."""
         return InputError(f"{where}: {self.columns.id} {key!r} is listed twice")
 
-    def cell(self, table: Table, column: str, number: int) -> tuple[str, str]:
+    def cell(self, table: InputTable, column: str, number: int) -> tuple[str, str]:
         """Where the cell in the row of this number is, and its text; the table is read again for it."""
         for chunk in table.chunks([column]):
             if number < chunk.num_rows:
@@ -312,7 +312,7 @@ class TableImport:
         raise IndexError(number)
 
 
-def _node_columns(nodes: Table | None, columns: TableColumns) -> tuple[Sequence[str], str, list[str], Encoder]:
+def _node_columns(nodes: InputTable | None, columns: TableColumns) -> tuple[Sequence[str], str, list[str], Encoder]:
     """The feature columns of a node table, what to do without any, the other columns to read, and the encoder."""
     # A column that is only assumed to be there may be missing.
     named = (("label", columns.label, LABEL), ("split", columns.split, SPLIT))

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from mggcn._io.database import Database, connect, first_row, megabytes, one_line_errors
 from mggcn._io.temporary import locked_name, temporary_folder
-from mggcn.data._columns import BLOCK, Chunk, Column, Encoder, feature_names, fill
+from mggcn.data._columns import BLOCK, Chunk, ColumnEncoding, Encoder, feature_names, fill
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import load_folder
-from mggcn.data._table_files import CHUNK, Paths, Table
+from mggcn.data._table_files import CHUNK, InputTable, Paths
 from mggcn.data._tables import OnRows, TableColumns, TableImport
 from mggcn.data._writer import CsrWriter, FolderWriter, check_free, writing
 from mggcn.errors import InputError, require
@@ -53,7 +53,7 @@ def import_tables(
         require(library, "tables")
     limit = megabytes(memory)
     check_free(out, overwrite=overwrite)
-    tables = Table.of(edges), None if nodes is None else Table.of(nodes)
+    tables = InputTable.of(edges), None if nodes is None else InputTable.of(nodes)
     with (
         locked_name(out),
         temporary_folder(out) as work,
@@ -167,7 +167,7 @@ class _OnDisk(TableImport):
 
     def encode(
         self, encoder: Encoder, names: Sequence[str], train: NDArray[np.int64] | None
-    ) -> tuple[None, tuple[Column, ...], list[str]]:
+    ) -> tuple[None, tuple[ColumnEncoding, ...], list[str]]:
         columns, num_nodes = encoder.columns, self._num_nodes
         width = len(feature_names(columns))
         x = self._folder.array("x", np.float32, (width,))
@@ -247,7 +247,7 @@ def quoted(path: Path) -> str:
 
 
 def limit_of_duckdb(memory: int, num_nodes: int) -> int:
-    """The megabytes that the arrays of so many nodes leave of ``memory``; InputError, with the minimum, if too few."""
+    """The megabytes of ``memory`` that the arrays of the nodes leave; InputError, with the minimum, if too few."""
     arrays = num_nodes * _BYTES_PER_NODE // 10**6
     if memory < arrays + _LEAST_FOR_DUCKDB:
         raise InputError(

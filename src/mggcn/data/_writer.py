@@ -21,7 +21,7 @@ from mggcn._io.arrays import blocks, header
 from mggcn._io.files import checksummed, read_json, replacing, sha256
 from mggcn._io.temporary import recover
 from mggcn.data._checks import check_name
-from mggcn.data._columns import Column
+from mggcn.data._columns import ColumnEncoding
 from mggcn.data._features import Measure
 from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError, prefix_errors
@@ -49,6 +49,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     num_edges: int
     num_features: int
     direction: Direction = "both"
+    edge_types: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     classes: tuple[str, ...]
     inductive: bool = False
     source: str = ""
@@ -56,7 +57,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     split_shares: tuple[float, ...] = ()
     id_name: str = "id"
     feature_names: tuple[str, ...] = ()
-    encoding: tuple[Column, ...] = ()
+    encoding: tuple[ColumnEncoding, ...] = ()
     measures: dict[str, Measure] = {}
     copies: int = 0
     notes: tuple[str, ...] = ()
@@ -98,12 +99,14 @@ def checked_value(meta: Meta) -> str:
     """
     lines = "".join(f"{name}:{meta.files[name].sha256}\n" for name in sorted(meta.files))
     arrays = hashlib.sha256(lines.encode()).hexdigest()
-    fields = [arrays, meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
+    fields: list[Any] = [arrays, meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
+    fields += [meta.edge_types] if meta.edge_types else []
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
 _FEATURES = ("x", "x_indptr", "x_indices", "x_data")
-_ORDER = [f"{name}.npy" for name in ("indptr", "indices", "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
+RELATIONS = tuple(f"relation_{name}" for name in ("indptr", "indices", "number", "weight"))
+_ORDER = [f"{name}.npy" for name in ("indptr", "indices", *RELATIONS, "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
 
 
 class ArrayWriter:
@@ -185,6 +188,7 @@ class FolderWriter:
         *,
         split: Split | None = None,
         direction: Direction = "both",
+        edge_types: Sequence[str] = (),
         num_features: int | None = None,
         **fields: Any,
     ) -> Meta:
@@ -195,6 +199,7 @@ class FolderWriter:
             classes: as in a data set.
             split: as in a data set.
             direction: of the graph.
+            edge_types: the names of the types of its edges.
             num_features: the width of ``x`` if it is left out, which sparse features do not say.
             fields: ``inductive``, ``source``, ``id_name``, ``feature_names``, ``encoding``, ``measures``, ``copies``
                 and ``notes`` of a data set.
@@ -203,13 +208,14 @@ class FolderWriter:
             self.write(part, nodes)
         files = {f"{name}.npy": file for name, file in self.close().items()}
         names = [name for name in _ORDER if name in files] + [name for name in files if name.startswith(EDGE)]
-        num_stored = files["indices.npy"].shape[0]
+        num_stored = files.get("relation_indices.npy", files["indices.npy"]).shape[0]
         meta = Meta(
             name=name,
             num_nodes=files["indptr.npy"].shape[0] - 1,
-            num_edges=num_stored // 2 if direction == "both" else num_stored,
+            num_edges=num_stored // 2 if direction in ("both", "directed") else num_stored,
             num_features=files["x.npy"].shape[1] if num_features is None else num_features,
             direction=direction,
+            edge_types=tuple(edge_types) or msgspec.UNSET,
             classes=tuple(classes),
             split_seed=split.seed if split else None,
             split_shares=split.shares if split else (),
@@ -278,9 +284,6 @@ def check_free(target: Path, *, overwrite: bool) -> None:
         raise InputError(f"{target}: holds {others[0]}, which is not of the data set, so it is not replaced")
 
 
-_ROWS = 1 << 20  # starts of rows that are written at a time
-
-
 class CsrWriter:
     """Writes ``indptr.npy`` and ``indices.npy`` from batches of entries, sorted by row and then by neighbour.
 
@@ -291,10 +294,13 @@ class CsrWriter:
         folder: where to write.
         num_nodes: the number of rows.
         direction: of the graph; ``both`` must be symmetric.
+        starts_at_once: how many starts of rows are written at a time.
     """
 
-    def __init__(self, folder: FolderWriter, num_nodes: int, direction: Direction = "both") -> None:
-        self._num_nodes, self._direction = num_nodes, direction
+    def __init__(
+        self, folder: FolderWriter, num_nodes: int, direction: Direction = "both", *, starts_at_once: int = 1 << 20
+    ) -> None:
+        self._num_nodes, self._direction, self._starts_at_once = num_nodes, direction, starts_at_once
         self._indptr = folder.array("indptr", np.int64)
         self._indices = folder.array("indices", index_dtype(num_nodes))
         self._last = -1  # the last entry, row · num_nodes + neighbour
@@ -321,8 +327,8 @@ class CsrWriter:
 
     def _start_rows(self, stop: int, rows: IntArray) -> None:
         """Write the starts of all rows below ``stop`` that are not written yet; ``rows`` are those of the batch."""
-        for first in range(self._indptr.num_rows, stop, _ROWS):
-            numbers = np.arange(first, min(first + _ROWS, stop))
+        for first in range(self._indptr.num_rows, stop, self._starts_at_once):
+            numbers = np.arange(first, min(first + self._starts_at_once, stop))
             self._indptr.append(self._indices.num_rows + np.searchsorted(rows, numbers))
 
     def _check(self, rows: IntArray, neighbours: IntArray) -> None:

@@ -19,11 +19,11 @@ from pyarrow import parquet
 
 from mggcn.data import (
     Chunk,
-    Column,
+    ColumnEncoding,
     Dataset,
     Encoder,
+    InputTable,
     Measure,
-    Table,
     encoding_notes,
     feature_names,
     fill,
@@ -117,7 +117,7 @@ def _words(column: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
 
 def add_features(dataset: Dataset, path: Path, *, any_ids: bool) -> Dataset:
     """Return a data set of accounts with the columns of a table as further features, and a note."""
-    table = Table.of(path)
+    table = InputTable.of(path)
     table.require(ADDRESS)
     names = [name for name in table.names if name != ADDRESS]
     if not names:
@@ -152,7 +152,7 @@ def add_features(dataset: Dataset, path: Path, *, any_ids: bool) -> Dataset:
     own = encoder.encode(chunks)[rows]
     columns, notes = fill(lambda: [own], encoder.columns, None)
     of = f"{num_known:,} of {dataset.num_current:,} accounts"
-    encoding = (*(Column(name, "number") for name in NAMES), *columns)
+    encoding = (*(ColumnEncoding(name, "number") for name in NAMES), *columns)
     return replace(
         dataset,
         x=np.concatenate([dataset.x, own], axis=1),

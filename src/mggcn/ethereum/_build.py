@@ -37,7 +37,7 @@ from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble, require_space
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated, local_copy
 from mggcn.ethereum._engines import open_engine
 from mggcn.ethereum._label_lists import read_labels
-from mggcn.ethereum._pipeline import Tally
+from mggcn.ethereum._pipeline import RuleCounts
 from mggcn.graph import Graph, index_dtype
 
 EngineName = Literal["duckdb", "spark"]
@@ -169,7 +169,7 @@ class Built:
     """
 
     dataset: Dataset
-    tally: Tally
+    tally: RuleCounts
     labels: int
     unknown: int
     background: int = 0
@@ -208,7 +208,7 @@ def build(
         name: of the data set; by default ``ethereum:`` and the folder's name, for which the preset ``paper`` has
             settings. The name of simulated data always contains ``simulated``.
         seed: of the split, and of the accounts of ``background``.
-        background: label so many unlabelled accounts as a class Background, see
+        background: the number of unlabelled accounts to label as a class Background, see
             :func:`mggcn.data.draw_background`; too few with the degrees of labelled accounts give fewer.
         time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
             at random.
@@ -293,7 +293,7 @@ def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -
         folder_there.remove()
 
 
-def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, split: str, background: int) -> str:
+def _source(tally: RuleCounts, inputs: BuildInputs, labels: Path | None, split: str, background: int) -> str:
     parts = [f"{tally.kept:,} transactions ({', '.join(tally.formats)})"]
     if inputs.as_of is not None:
         parts.append(f"as of {datetime.fromtimestamp(inputs.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")

@@ -30,7 +30,7 @@ Kinds = Literal["txlist", "txlistinternal"]  # transactions, or the internal tra
 
 _FIXED_QUERY: dict[str, Any] = {"module": "account", "offset": PAGE, "sort": "asc"}
 _SECONDS = 60.0  # for a whole answer
-_TIMEOUT, _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE, _JITTER = 30.0, 8, 0.5, 60.0, 0.25
+_TRIES, _FIRST_PAUSE, _LONGEST_PAUSE, _JITTER = 8, 0.5, 60.0, 0.25
 _TEMPORARY = ("rate limit", "timeout", "timed out", "try again", "busy", "unexpected error")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHOWN = 200  # characters of an answer, in messages
@@ -99,6 +99,7 @@ class Etherscan:
         url: the address of the API.
         chain: the number of the chain, 1 for Ethereum's mainnet.
         on_pause: called before a failed call is repeated, with the failure and the pause.
+        timeout: the seconds after which a server that sends nothing is asked again.
 
     Attributes:
         calls: the number of calls made.
@@ -113,6 +114,7 @@ class Etherscan:
         *,
         chain: int = MAINNET,
         on_pause: Callable[[str], None] = lambda _: None,
+        timeout: float = 30.0,
     ) -> None:
         for library in ("httpx", "stamina"):
             require(library, "crawl")
@@ -129,7 +131,7 @@ class Etherscan:
         self.url, self.chain, self._key, self._on_pause = url, chain, key, on_pause
         self.calls, self.retries = 0, 0
         self._rate_limit = RateLimit(rate)
-        self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False, headers={"Accept-Encoding": "gzip"})
+        self._client = httpx.Client(timeout=timeout, follow_redirects=False, headers={"Accept-Encoding": "gzip"})
 
     def close(self) -> None:
         """Close the connection to the server."""

@@ -48,7 +48,7 @@ OnStage = Callable[[str], None]  # called with the name of each stage when it st
 
 
 @dataclass(frozen=True)
-class Tally:
+class RuleCounts:
     """The number of rows that each rule dropped or changed."""
 
     rows: int  # read from the files
@@ -67,7 +67,7 @@ class Tally:
         return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
 
 
-def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
+def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
     """Compute all stages; ``links`` and ``features`` are then there, the others are removed when they are read."""
     stage = partial(_stored, engine, on_stage)
 
@@ -86,7 +86,7 @@ def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
     values = _implausible_values(engine, kept, sources, any_ids=inputs.any_ids)
     dropped, copies = _counts(engine, rows, "dropped"), _counts(engine, transactions, "copy")
     flags = {name: whole(kept[name].cast("int64").sum().fill_null(0)) for name in _stages.CHANGED}
-    tally = Tally(
+    tally = RuleCounts(
         rows=sum(dropped.values()),
         kept=copies.get("", 0),
         dropped={rule: (dropped | copies).get(rule, 0) for rule in _stages.DROPPED},
@@ -118,7 +118,7 @@ def _counts(engine: Engine, table: Table, column: str) -> dict[str, int]:
     return {row[column]: row["n"] for row in engine.rows(table.group_by(column).agg(n=table.count()))}
 
 
-def _check_dropped(tally: Tally, max_dropped: float, label: str, times: str) -> None:
+def _check_dropped(tally: RuleCounts, max_dropped: float, label: str, times: str) -> None:
     """Raise InputError if no row is left, or more than allowed cannot be read: sums without them would be wrong."""
     if tally.kept == 0:
         rule = max(tally.dropped, key=tally.dropped.__getitem__)
@@ -134,7 +134,7 @@ def _check_dropped(tally: Tally, max_dropped: float, label: str, times: str) -> 
 
 
 def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -> str:
-    """What the times look like that cannot be times of transactions."""
+    """The range of the times that cannot be those of transactions, and what it looks like."""
     names = dict.fromkeys(source.roles.get("time", "timestamp") for source in sources)
     wrong = rows.filter(rows.dropped == "implausible_time")
     (extremes,) = engine.rows(wrong.agg(low=wrong.time.min(), high=wrong.time.max()))
@@ -300,7 +300,7 @@ def _table(name: str, types: Types) -> Table:
     return ibis.table(dict(types), name=last, catalog=catalog, database=database)
 
 
-def read_tables(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
+def read_tables(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
     """Write the exported stages, sorted; the tally only counts the transactions between two accounts.
 
     The Parquet files of a table have its name, or are in a folder of its name.
@@ -323,7 +323,7 @@ def read_tables(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally
         _stored(engine, on_stage, name, table)
     pairs = links.filter(links.node != links.other)
     (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
-    return Tally(total["count"], total["count"], {}, {}, ("exported tables",))
+    return RuleCounts(total["count"], total["count"], {}, {}, ("exported tables",))
 
 
 def _exported(engine: Engine, files: Sequence[Location], stage: str) -> Table:

@@ -143,11 +143,11 @@ class World:
     def users(self, seconds: Ints, interest: int | None = None) -> Ints:
         """Draw a user for each of ``seconds`` among those that have appeared; three in four have the interest."""
         born = np.searchsorted(self.births, seconds, side="right")
-        rank = (born * self.rng.random(born.shape) ** _ACTIVITY).astype(np.int64)
+        position = (born * self.rng.random(born.shape) ** _ACTIVITY).astype(np.int64)
         if interest is not None:
-            interested = rank - rank % _INTERESTS + interest
-            rank = np.where((self.rng.random(rank.shape) < _LOYAL) & (interested < born), interested, rank)
-        return self.groups["user"][rank]
+            interested = position - position % _INTERESTS + interest
+            position = np.where((self.rng.random(position.shape) < _LOYAL) & (interested < born), interested, position)
+        return self.groups["user"][position]
 
     def scaled(self, count: int) -> int:
         """Convert a count at scale 1 to this scale."""

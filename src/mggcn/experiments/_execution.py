@@ -31,7 +31,6 @@ from mggcn.kernels import threads
 from mggcn.runs import Plan, continued, fit_plan
 from mggcn.training import Progress, RunRecord, Silent
 
-_FEW = 512
 Load = Callable[[], Dataset]
 
 
@@ -74,15 +73,19 @@ def execute(
     ledger: Ledger,
     watch: Callable[[Job], Progress],
     warm: set[str] | None = None,
+    *,
+    few: int = 512,
 ) -> Iterator[Outcome]:
     """Train the jobs whose records are not in the ledger.
 
     A run that fails or cannot start (a package is missing, the memory is too small, it diverges) leaves its reason and
     does not stop the others; it is tried again the next time. A run that is interrupted continues the next time from
-    its last checkpoint. Before the first run of a variant, one epoch is trained
-    that is not recorded, so that no record includes loading libraries and compiling kernels: on a CPU with few targets,
-    on a GPU with all of them, because kernels are compiled for shapes. ``warm`` holds the labels of the variants that
-    this process has already trained; new ones are added.
+    its last checkpoint.
+
+    Before the first run of a variant, one epoch is trained that is not recorded, so that no record includes loading
+    libraries and compiling kernels: on a CPU with ``few`` targets of each part at most, on a GPU with all of them,
+    because kernels are compiled for shapes. ``warm`` holds the labels of the variants that this process has already
+    trained; new ones are added.
     """
     warm = set() if warm is None else warm
     for job in [job for job in jobs if job.plan.digest not in ledger.records]:
@@ -92,10 +95,10 @@ def execute(
             data = dataset if split is None else random_split(dataset, split)
             try:
                 if job.label not in warm:
-                    few = _with_few_targets(data) if job.plan.device.type == "cpu" else data
+                    part = _with_few_targets(data, few) if job.plan.device.type == "cpu" else data
                     one_epoch = replace(job.plan, training=replace(job.plan.training, epochs=1))
                     with warnings.catch_warnings(action="ignore", category=InputWarning):  # of few targets
-                        fit_plan(few, one_epoch)
+                        fit_plan(part, one_epoch)
                     warm.add(job.label)
                 with continued(ledger.unfinished(job.plan.digest), job.plan, progress) as checkpoints:
                     ledger.add(job.plan.digest, fit_plan(data, job.plan, progress, checkpoints).record)
@@ -105,11 +108,11 @@ def execute(
         yield Outcome(job, ledger.records[job.plan.digest])
 
 
-def _with_few_targets(dataset: Dataset) -> Dataset:
-    """The same graph with the same classes, and a few evenly spaced nodes of each part of the split."""
+def _with_few_targets(dataset: Dataset, most: int) -> Dataset:
+    """The same graph with the same classes, and at most ``most`` evenly spaced nodes of each part of the split."""
     if (split := dataset.split) is None:
         return dataset
-    return dataset.with_split(Split(*(part[:: -(-part.size // _FEW)] for part in (split.train, split.val, split.test))))
+    return dataset.with_split(Split(*(part[:: -(-part.size // most)] for part in (split.train, split.val, split.test))))
 
 
 def random_split(dataset: Dataset, seed: int) -> Dataset:

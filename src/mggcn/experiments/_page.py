@@ -100,7 +100,7 @@ def _page(sections: Sequence[Section], parts: Sequence[Part]) -> str:
 
 
 def _charts(section: Section, points: int) -> dict[str, charts.Spec]:
-    """The charts of a section by kind; curves have at most so many points."""
+    """The charts of a section by kind; a curve has at most ``points`` points."""
     best = classes.best(section.measured)
     drawn: dict[str, charts.Spec | None] = {}
     if _is_comparison(section):

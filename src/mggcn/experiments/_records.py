@@ -178,7 +178,7 @@ def unpack(values: object, known: Mapping[str, RunRecord]) -> tuple[list[Section
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
-    """Whether a file is a draft or in one, or in another hidden folder."""
+    """Whether a file is temporary, hidden, or in such a folder."""
     return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 

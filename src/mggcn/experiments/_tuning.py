@@ -132,7 +132,9 @@ class Search:
         """The settings that are searched, with their values without a search."""
         plan = self.plan({})
         names = {field.name for field in fields(plan.method)}
-        model = plan.method.model(1, 2, torch.Generator().manual_seed(0))
+        model = plan.method.model(
+            plan.method.input_width(1, self.dataset.graph.schema), 2, torch.Generator().manual_seed(0)
+        )
         if any(parameter.requires_grad for parameter in model.parameters()):  # only then training has settings
             names |= {field.name for field in fields(Training)}
         names -= {*self.fixed, *(_FOR_RARE_CLASSES if self.target == "accuracy" else ())}

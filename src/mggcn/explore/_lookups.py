@@ -70,7 +70,7 @@ def medians_of(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[np.float3
 
 
 def spaced(nodes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """At most so many of the nodes, evenly spaced."""
+    """At most ``most`` of the nodes, evenly spaced."""
     return nodes if nodes.size <= most else nodes[np.linspace(0, nodes.size - 1, most).astype(np.int64)]
 
 

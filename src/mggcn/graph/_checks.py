@@ -44,7 +44,7 @@ def check_relations(
     relations: Entries, indptr: NDArray[np.int64], indices: IntArray, direction: Direction, num_types: int
 ) -> None:
     """Raise InputError unless there is a relation to each neighbour, and to no other node."""
-    _check_relation_types(relations, direction, num_types)
+    check_relation_types(relations, direction, num_types)
     if relations.weight is not None:
         for start in range(0, relations.weight.size, CHUNK):
             part = relations.weight[start : start + CHUNK]
@@ -52,7 +52,7 @@ def check_relations(
             if bad.size:
                 raise InputError(f"graph: weight {part[bad[0]]} at position {start + bad[0]} is not above 0 and finite")
     if relations.number is not None:
-        _check_numbers(relations, indptr, indices, num_types * (2 if direction == "directed" else 1))
+        _check_numbers(relations, indptr, indices, max(num_types, 1) * (2 if direction == "directed" else 1))
     is_directed = direction == "directed"
     if direction in ("both", "directed") and not _balances(relations, CHUNK, is_directed=is_directed):
         raise InputError("graph: relations or weights are not the same in both rows of an edge")
@@ -61,17 +61,21 @@ def check_relations(
 def check_bounds(relations: Entries, num_nodes: int, num_relations: int) -> None:
     """Raise InputError unless all rows, neighbours and relations exist, which kernels rely on."""
     check_rows(relations.indptr, relations.indices)
+    if relations.indptr.size != num_nodes + 1:
+        raise InputError(f"graph: relations of {relations.indptr.size - 1} nodes, not of {num_nodes}")
     for start in range(0, relations.indices.size, CHUNK):
         check_range(relations.indices[start : start + CHUNK], num_nodes, start)
         if relations.number is not None:
             _check_number_range(relations.number[start : start + CHUNK], num_relations, start)
-    for name in ("number", "weight"):
-        array = getattr(relations, name)
-        if array is not None and array.shape != relations.indices.shape:
-            raise InputError(f"graph: {array.size} relation {name}s for {relations.indices.size} entries")
 
 
-def _check_relation_types(relations: Entries, direction: Direction, num_types: int) -> None:
+def check_relation_types(relations: Entries | None, direction: Direction, num_types: int) -> None:
+    """Raise InputError unless there are relations where there must be, and in arrays of the right types."""
+    if relations is None:
+        if direction == "directed" or num_types:
+            raise InputError("graph: one with directions or types of edges needs relations")
+        return
+    check_arrays(relations.indptr, relations.indices, direction)
     for name, dtype in (("number", np.uint16), ("weight", np.float32)):
         array = getattr(relations, name)
         if array is not None and (array.dtype != dtype or array.shape != relations.indices.shape):

@@ -18,7 +18,15 @@ from scipy.sparse import csr_array
 from mggcn._io.arrays import checksum, locked, read_only
 from mggcn.errors import InputError
 from mggcn.graph._building import Changes, build, check_types
-from mggcn.graph._checks import CHUNK, check_arrays, check_bounds, check_graph, check_relations, row_blocks
+from mggcn.graph._checks import (
+    CHUNK,
+    check_arrays,
+    check_bounds,
+    check_graph,
+    check_relation_types,
+    check_relations,
+    row_blocks,
+)
 from mggcn.graph._entries import WAYS, Direction, EdgeSchema, Entries, IntArray, starts_of_groups
 from mggcn.graph._numbers import node_numbers
 
@@ -55,8 +63,7 @@ class Graph:
         if not checked:
             check_arrays(self.indptr, self.indices, self.direction)
             check_types(self.types)
-            if self.relations is None and (self.direction == "directed" or self.types):
-                raise InputError("graph: one with directions or types of edges needs relations")
+            check_relation_types(self.relations, self.direction, len(self.types))
         for name in ("indptr", "indices"):
             array = getattr(self, name)
             object.__setattr__(self, name, locked(array) if checked else read_only(array))
@@ -67,8 +74,7 @@ class Graph:
         if not checked:
             check_graph(self.indptr, self.indices, self.direction)
             if self.relations is not None:
-                num_types = max(len(self.types), 1)
-                check_relations(self.relations, self.indptr, self.indices, self.direction, num_types)
+                check_relations(self.relations, self.indptr, self.indices, self.direction, len(self.types))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)  # copies and unpickled arrays can be written to
@@ -76,6 +82,8 @@ class Graph:
 
     def check_bounds(self) -> None:
         """Raise InputError unless all rows and neighbours exist, which kernels rely on; cheap, for mapped files."""
+        check_types(self.types)
+        check_relation_types(self.relations, self.direction, len(self.types))
         check_bounds(Entries(self.indptr, self.indices), self.num_nodes, 1)
         if self.relations is not None:
             check_bounds(self.relations, self.num_nodes, len(self.schema.relations))

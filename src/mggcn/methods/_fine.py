@@ -1,13 +1,18 @@
-"""The fine layer: input rows ``[x | Ax | … | A^hops x]`` computed in one of three ways.
+"""The fine layer: input rows ``[x | Ax | … | A^hops x | Bx | …]`` computed in one of three ways.
 
-In memory, all columns at once. On disk, for some columns of all nodes at a time: a block of rows would read its
-neighbours' rows from all over the disk; a strip of columns is read from beginning to end, and is in memory while it is
-averaged. Sums run in the same order as over all columns, so the bits are equal. Wide sparse features may be multiplied
-by the first layer's weights before they are averaged, which is decided by the number of entries.
+There is one average, A, B and so on, for each group of relations that the edges of the graph have; a single one if
+nothing is known of them. In memory, all columns are computed at once. On disk, some columns of all nodes at a time: a
+block of rows would read its neighbours' rows from all over the disk; a strip of columns is read from beginning to end,
+and is in memory while it is averaged. Sums run in the same order as over all columns, so the bits are equal. Wide
+sparse features may be multiplied by the first layer's weights before they are averaged, which is decided by the number
+of entries.
 """
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -18,110 +23,258 @@ from torch import Tensor
 from mggcn._io.memory import size
 from mggcn.data import ArrayWriter, Features, FolderWriter
 from mggcn.errors import InputError
-from mggcn.graph import Graph
+from mggcn.graph import EdgeSchema, Graph, Grouping
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.methods.method import GraphView
 from mggcn.sampling.adjacency import mean_operator, propagated, propagation
 from mggcn.training import DENSE_ABOVE, EVAL_BATCH, AveragedInputs, Inputs, Scaled
 
 FineNorm = Literal["mean", "symmetric", "half"]
+Relations = Literal["auto", "none", "direction", "type", "both"]
+
+MOST_COLUMNS = 8192
+"""The widest input rows for which ``auto`` averages over directions or types apart."""
+_APART: dict[Grouping, str] = {"both": "directions and types", "direction": "directions", "type": "types"}
 
 _BLOCK = 1 << 24  # bytes of the rows that are read or joined at a time
 _BYTES_PER_VALUE = 3 * 4  # of the strip, its means, and what the last of them was made of
 _SAMPLE = 256  # rows whose averages are computed to count their entries
-_EDGE = 2  # an edge takes as long as so many entries: its sender is renumbered, too
-_MARGIN = 2  # the fewer entries must be so many times fewer
+_EDGE = 2  # entries that take as long as an edge, whose sender is renumbered, too
+_MARGIN = 2  # by this factor the entries must be fewer
 
 
-def fine_inputs(view: GraphView, hops: int, norm: FineNorm, include_self: bool) -> Inputs:
-    """The rows ``[x | Ax | … | A^hops x]``, kept on disk if the run has a cache."""
-    cache = view.cache
-    if cache is None:
-        return view.inputs(*_parts(view, hops, norm, include_self))
-
-    def build(folder: FolderWriter) -> None:
-        if norm == "mean" and isinstance(view.scaled.features, np.ndarray):
-            write_rows(folder, cache.memory, view.graph, view.scaled, hops, include_self, view.threads)
-            return
-        parts = _parts(view, hops, norm, include_self)
-        if isinstance(view.x, np.ndarray):
-            folder.write("rows", np.hstack(parts))
-            return
-        joined = csr_array(hstack(parts, format="csr"))
-        for name in ("data", "indices", "indptr"):
-            folder.write(name, getattr(joined, name))
-
-    what = {**(view.source or {}), "rows": "fine", "hops": hops, "norm": norm, "include_self": include_self}
-    num_nodes, width = view.scaled.features.shape
-    is_dense = isinstance(view.scaled.features, np.ndarray)
-    arrays = cache.arrays(what, build, rows_on_disk(num_nodes, width, hops) if is_dense else 0)
-    if "rows" in arrays:
-        return view.inputs(arrays["rows"])
-    return view.inputs(csr_array((arrays["data"], arrays["indices"], arrays["indptr"])))
+def grouping(relations: Relations, edges: EdgeSchema, num_features: int, hops: int) -> Grouping:
+    """By what relations are aggregated apart: what was asked for, or all that is known of edges, up to a width."""
+    there = {"both": edges.directed and edges.types, "direction": edges.directed, "type": edges.types}
+    if relations in there and not there[relations]:
+        known = " and ".join(_APART[by] for by in ("direction", "type") if there[by]) or "neither directions nor types"
+        raise InputError(f"relations: {relations!r} needs more than is known of the edges of this graph: {known}")
+    if relations != "auto":
+        return relations
+    for by in _APART:
+        if there[by] and num_features * (1 + hops * len(edges.groups(by))) <= MOST_COLUMNS:
+            return by
+    return "none"
 
 
-def _parts(view: GraphView, hops: int, norm: FineNorm, include_self: bool) -> list[Features]:
-    parts = [view.x]
-    for _ in range(hops):
-        parts.append(fine(view.graph, parts[-1], norm, include_self, view.threads))
-    return parts
+@dataclass(frozen=True)
+class Fine:
+    """How the fine layer aggregates the features of a graph.
+
+    Attributes:
+        hops: how often; 0 if there is no fine layer.
+        norm: each hop's average, see :class:`mggcn.methods.MixGrained`.
+        include_self: whether the mean over neighbours includes the node itself.
+        relations: which relations are aggregated apart.
+        edges: what is known of the edges.
+        num_features: the width of the features.
+    """
+
+    hops: int
+    norm: FineNorm
+    include_self: bool
+    relations: Relations
+    edges: EdgeSchema
+    num_features: int
+
+    @cached_property
+    def by(self) -> Grouping:
+        """By what relations are aggregated apart."""
+        return grouping(self.relations, self.edges, self.num_features, self.hops) if self.hops else "none"
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...] | None, ...]:
+        """The relations of each group; a single None for all of them."""
+        groups = tuple(self.edges.groups(self.by).values())
+        return groups if len(groups) > 1 else (None,)
+
+    @property
+    def num_parts(self) -> int:
+        """The number of matrices as wide as the features that make up the input rows."""
+        return 1 + self.hops * len(self.groups)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What ``auto`` left out because rows would be too wide."""
+        most = grouping("auto", self.edges, 0, 1)
+        if self.relations != "auto" or not self.hops or most == self.by:
+            return ()
+        width = self.num_features * (1 + self.hops * len(self.edges.groups(most)))
+        kept = f"only {_APART[self.by]} are" if self.by in _APART else "neither are"
+        return (
+            f"relations: {_APART[most]} of edges apart would make {width:,} columns, more than {MOST_COLUMNS:,}, "
+            f"so {kept}; relations={most!r} uses them",
+        )
+
+    def inputs(self, view: GraphView) -> Inputs:
+        """The input rows, kept on disk if the run has a cache."""
+        cache = view.cache
+        if cache is None:
+            return view.inputs(*self._parts(view))
+
+        def build(folder: FolderWriter) -> None:
+            if self.norm == "mean" and isinstance(view.scaled.features, np.ndarray):
+                self.write_rows(folder, cache.memory, view.graph, view.scaled, view.threads)
+                return
+            parts = self._parts(view)
+            if isinstance(view.x, np.ndarray):
+                folder.write("rows", np.hstack(parts))
+                return
+            joined = csr_array(hstack(parts, format="csr"))
+            for name in ("data", "indices", "indptr"):
+                folder.write(name, getattr(joined, name))
+
+        what = {"rows": "fine", "hops": self.hops, "norm": self.norm, "include_self": self.include_self}
+        apart = {"relations": self.by} if self.by != "none" else {}
+        is_dense = isinstance(view.scaled.features, np.ndarray)
+        num_bytes = self.on_disk(view.graph.num_nodes) if is_dense else 0
+        arrays = cache.arrays({**(view.source or {}), **what, **apart}, build, num_bytes)
+        if "rows" in arrays:
+            return view.inputs(arrays["rows"])
+        return view.inputs(csr_array((arrays["data"], arrays["indices"], arrays["indptr"])))
+
+    def _parts(self, view: GraphView) -> list[Features]:
+        parts = [view.x]
+        for group in self.groups:
+            part = view.x
+            for _ in range(self.hops):
+                part = self.aggregate(view.graph, part, group, view.threads)
+                parts.append(part)
+        return parts
+
+    def aggregate(
+        self, graph: Graph, x: Features, group: tuple[int, ...] | None = None, threads: int | None = None
+    ) -> Features:
+        """[num_nodes, channels] the aggregate of every node over a group of relations, over all when None."""
+        if self.norm == "mean":
+            return neighbour_mean(graph, x, include_self=self.include_self, relations=group, threads=threads)
+        aggregate = propagated(propagation(graph, relations=group), x, threads)
+        return aggregate if self.norm == "symmetric" else (x + aggregate) * np.float32(0.5)
+
+    def parts_on(self, graph: Graph, indptr: Tensor, indices: Tensor, x: Tensor) -> list[Tensor]:
+        """The parts of the input rows on the GPU that holds the features and the rows of the graph."""
+        parts = [x]
+        for group in self.groups:
+            adjacency, part = _OnDevice.of(graph, group, indptr, indices), x
+            for _ in range(self.hops):
+                part = adjacency.aggregate(part, self.norm, self.include_self)
+                parts.append(part)
+        return parts
+
+    def bytes_on_device(self, graph: Graph) -> int:
+        """The memory that :meth:`parts_on` takes on a GPU, with a copy of the rows, and the graph."""
+        entries = 0 if graph.relations is None else graph.relations.indices.size
+        return 4 * (2 * self.num_parts * graph.num_nodes * self.num_features + 4 * graph.num_stored + 4 * entries)
+
+    def on_disk(self, num_nodes: int) -> int:
+        """The bytes of the rows, and of the means that are joined to them."""
+        return 4 * num_nodes * self.num_features * (2 * self.num_parts - 1)
+
+    def write_rows(self, folder: FolderWriter, memory: int, graph: Graph, scaled: Scaled, threads: int | None) -> None:
+        """Write ``rows``: [num_nodes, num_parts · num_features], the scaled features and their means side by side."""
+        num_nodes, width = scaled.features.shape
+        per_column = _BYTES_PER_VALUE * num_nodes
+        if memory < per_column:
+            problem = f"{size(memory)} are too little for {num_nodes:,} nodes"
+            raise InputError(f"memory: {problem}, at least {size(per_column)} are needed")
+        strips = [*_ranges(width, memory // per_column)]
+
+        def path_of(number: int, group: int, hop: int) -> Path:
+            return folder.path / f"part-{group}-{hop}-{number}.npy"
+
+        for number, columns in enumerate(strips):
+            strip = np.empty((num_nodes, columns.stop - columns.start), np.float32)
+            for block in _blocks(num_nodes, width):
+                strip[block] = scaled.rows(block.start, block.stop)[:, columns]
+            for index, group in enumerate(self.groups):
+                part = strip
+                for hop in range(self.hops):
+                    part = np.asarray(self.aggregate(graph, part, group, threads))
+                    writer = ArrayWriter(path_of(number, index, hop), np.float32, part.shape[1:])
+                    writer.append(part)
+                    writer.close()
+        parts = [
+            np.load(path_of(number, index, hop), mmap_mode="r")
+            for index in range(len(self.groups))
+            for hop in range(self.hops)
+            for number in range(len(strips))
+        ]
+        rows = folder.array("rows", np.float32, (self.num_parts * width,))
+        for block in _blocks(num_nodes, self.num_parts * width):
+            joined = [np.asarray(scaled.rows(block.start, block.stop)), *(part[block] for part in parts)]
+            rows.append(np.hstack(joined))
+
+    def averaged_later(self, view: GraphView, members: int) -> tuple[AveragedInputs, str] | None:
+        """The input rows in the form that multiplies first and the reason, or None if the averages are better.
+
+        Dropout of input values is then that of x before it is averaged, so the choice may not depend on the number of
+        processes, nor on whether the data set is mapped. A GPU holds the averages. ``members`` are the input rows of a
+        target.
+        """
+        if not self.hops or view.compute.device.type != "cpu" or isinstance(view.scaled.rows(0, 1), np.ndarray):
+            return None
+        if isinstance(x := view.x, np.ndarray):
+            return None
+        averages = tuple(self._operator(view.graph, group) for group in self.groups)
+        rows = (EVAL_BATCH if view.training is None else view.training.batch_size) * members
+        averaged = _entries_of_averages(x, averages, self.hops, rows)
+        later = _entries_of_products(x, averages, self.hops, rows)
+        if _MARGIN * later > averaged:
+            return None
+        reason = (
+            f"features are multiplied first and averaged afterwards: about {later:,.0f} entries and edges a step, "
+            f"{averaged:,.0f} with their averages"
+        )
+        return AveragedInputs(x, averages, self.hops), reason
+
+    def _operator(self, graph: Graph, group: tuple[int, ...] | None) -> csr_array:
+        if self.norm == "mean":
+            return mean_operator(graph, self.include_self, group)
+        a = propagation(graph, relations=group)
+        if self.norm == "half":
+            a = csr_array((a + eye_array(graph.num_nodes, format="csr")) * np.float32(0.5))
+        return a
 
 
-def fine(graph: Graph, x: Features, norm: FineNorm, include_self: bool, threads: int | None) -> Features:
-    """[num_nodes, channels] the aggregate of every node; ``include_self`` matters only for the mean."""
-    if norm == "mean":
-        return neighbour_mean(graph, x, include_self=include_self, threads=threads)
-    aggregate = propagated(propagation(graph), x, threads)
-    return aggregate if norm == "symmetric" else (x + aggregate) * np.float32(0.5)
+@dataclass(frozen=True, eq=False)
+class _OnDevice:
+    """The edges of some relations on a GPU, and the square roots of the weights at both ends for a symmetric norm."""
 
+    indptr: Tensor
+    indices: Tensor
+    weight: Tensor | None
+    of_rows: Tensor
+    of_columns: Tensor
 
-def fine_on(indptr: Tensor, indices: Tensor, x: Tensor, norm: FineNorm, include_self: bool) -> Tensor:
-    """The same on the GPU that holds the graph; Âx is a mean of scaled rows, scaled again."""
-    if norm == "mean":
-        return neighbour_mean_on(indptr, indices, x, include_self=include_self)
-    root = torch.sqrt(torch.diff(indptr).to(x.dtype) + 1)[:, None]
-    aggregate = neighbour_mean_on(indptr, indices, x / root, include_self=True) * root
-    return aggregate if norm == "symmetric" else (x + aggregate) / 2
+    @classmethod
+    def of(cls, graph: Graph, group: tuple[int, ...] | None, indptr: Tensor, indices: Tensor) -> "_OnDevice":
+        if graph.relations is None:
+            root = torch.sqrt(torch.diff(indptr).float() + 1)[:, None]
+            return cls(indptr, indices, None, root, root)
+        matrix, n = graph.matrix(group), graph.num_nodes
+        is_one_way = group is not None and graph.schema.is_one_way(group)
+        totals = [np.bincount(matrix.indices, matrix.data, n)] if is_one_way else []
+        totals.append(np.bincount(np.repeat(np.arange(n), np.diff(matrix.indptr)), matrix.data, n))
+        roots = [torch.from_numpy(np.sqrt(total + 1)).float().to(indptr.device)[:, None] for total in totals]
+        rows, columns, weight = (
+            torch.from_numpy(np.array(array)).to(indptr.device)
+            for array in (matrix.indptr, matrix.indices, matrix.data)
+        )
+        return cls(rows, columns, weight, roots[-1], roots[0])
 
-
-def rows_on_disk(num_nodes: int, width: int, hops: int) -> int:
-    """The bytes of the rows, and of the means that are joined to them."""
-    return 4 * num_nodes * width * (1 + 2 * hops)
+    def aggregate(self, x: Tensor, norm: FineNorm, include_self: bool) -> Tensor:
+        """:meth:`Fine.aggregate` on the GPU; Âx is a mean of scaled rows, scaled again."""
+        if norm == "mean":
+            return neighbour_mean_on(self.indptr, self.indices, x, self.weight, include_self=include_self)
+        scaled = x / self.of_columns.to(x.dtype)
+        mean = neighbour_mean_on(self.indptr, self.indices, scaled, self.weight, include_self=True)
+        aggregate = mean * self.of_rows.to(x.dtype)
+        return aggregate if norm == "symmetric" else (x + aggregate) / 2
 
 
 def memory_for_rows(num_nodes: int, width: int, most: int) -> int:
     """The bytes of memory that computing the rows takes: at most the limit, or what all columns need."""
     return min(most, _BYTES_PER_VALUE * num_nodes * width)
-
-
-def write_rows(
-    folder: FolderWriter, memory: int, graph: Graph, scaled: Scaled, hops: int, include_self: bool, threads: int | None
-) -> None:
-    """Write ``rows``: [num_nodes, (1 + hops) · num_features], the scaled features and their means side by side."""
-    num_nodes, width = scaled.features.shape
-    per_column = _BYTES_PER_VALUE * num_nodes
-    if memory < per_column:
-        problem = f"{size(memory)} are too little for {num_nodes:,} nodes"
-        raise InputError(f"memory: {problem}, at least {size(per_column)} are needed")
-    strips = [*_ranges(width, memory // per_column)]
-    for number, columns in enumerate(strips):
-        part = np.empty((num_nodes, columns.stop - columns.start), np.float32)
-        for block in _blocks(num_nodes, width):
-            part[block] = scaled.rows(block.start, block.stop)[:, columns]
-        for hop in range(hops):
-            part = np.asarray(neighbour_mean(graph, part, include_self=include_self, threads=threads))
-            writer = ArrayWriter(folder.path / f"hop-{hop}-{number}.npy", np.float32, part.shape[1:])
-            writer.append(part)
-            writer.close()
-    parts = [
-        np.load(folder.path / f"hop-{hop}-{number}.npy", mmap_mode="r")
-        for hop in range(hops)
-        for number in range(len(strips))
-    ]
-    rows = folder.array("rows", np.float32, ((1 + hops) * width,))
-    for block in _blocks(num_nodes, (1 + hops) * width):
-        joined = [np.asarray(scaled.rows(block.start, block.stop)), *(part[block] for part in parts)]
-        rows.append(np.hstack(joined))
 
 
 def _blocks(num_nodes: int, width: int) -> Iterator[slice]:
@@ -132,56 +285,32 @@ def _ranges(count: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
-def averaged_later(
-    view: GraphView, hops: int, norm: FineNorm, include_self: bool, members: int
-) -> AveragedInputs | None:
-    """The rows ``[x | Ax | … ]`` in the form that multiplies first, or None if the averages themselves are better.
-
-    Dropout of input values is then that of x before it is averaged, so the choice may not depend on the number of
-    processes, nor on whether the data set is mapped. A GPU holds the averages. ``members`` are the input rows of a
-    target.
-    """
-    if hops == 0 or view.compute.device.type != "cpu" or isinstance(view.scaled.rows(0, 1), np.ndarray):
-        return None
-    if isinstance(x := view.x, np.ndarray):
-        return None
-    training, a = view.training, mean_operator(view.graph, include_self) if norm == "mean" else propagation(view.graph)
-    if norm == "half":
-        a = csr_array((a + eye_array(view.graph.num_nodes, format="csr")) * np.float32(0.5))
-    rows = (EVAL_BATCH if training is None else training.batch_size) * members
-    averaged, later = _entries_of_averages(x, a, hops, rows), _entries_of_products(x, a, hops, rows)
-    if _MARGIN * later > averaged:
-        return None
-    reason = (
-        f"features are multiplied first and averaged afterwards: about {later:,.0f} entries and edges a step, "
-        f"{averaged:,.0f} with their averages"
-    )
-    return AveragedInputs(x, a, hops, reason)
-
-
-def _entries_of_averages(x: csr_array, a: csr_array, hops: int, rows: int) -> float:
+def _entries_of_averages(x: csr_array, averages: tuple[csr_array, ...], hops: int, rows: int) -> float:
     """Of the distinct rows ``[x | Ax | …]`` of a step, estimated from some; dense rows count as the densest sparse."""
     nodes = np.unique(np.linspace(0, x.shape[0] - 1, _SAMPLE).astype(np.int64))
-    factors, count = a[nodes], x[nodes].nnz
-    for _ in range(hops):
-        count += (factors @ x).nnz
-        factors = factors @ a
-    dense = DENSE_ABOVE * (1 + hops) * x.shape[1]
+    count = x[nodes].nnz
+    for a in averages:
+        factors = a[nodes]
+        for _ in range(hops):
+            count += (factors @ x).nnz
+            factors = factors @ a
+    dense = DENSE_ABOVE * (1 + hops * len(averages)) * x.shape[1]
     return float(_distinct(rows, x.shape[0]) * min(count / nodes.size, dense))
 
 
-def _entries_of_products(x: csr_array, a: csr_array, hops: int, rows: int) -> float:
+def _entries_of_products(x: csr_array, averages: tuple[csr_array, ...], hops: int, rows: int) -> float:
     """Of the rows of x that a step multiplies, and the edges over which it averages the products."""
     num_nodes = x.shape[0]
-    reached = _distinct(rows, num_nodes)
-    total = reached * x.nnz / num_nodes
-    for _ in range(hops):
-        edges = reached * a.nnz / num_nodes
-        reached = _distinct(edges, num_nodes)
-        total += _EDGE * edges + reached * x.nnz / num_nodes
+    total = _distinct(rows, num_nodes) * x.nnz / num_nodes
+    for a in averages:
+        reached = _distinct(rows, num_nodes)
+        for _ in range(hops):
+            edges = reached * a.nnz / num_nodes
+            reached = _distinct(edges, num_nodes)
+            total += _EDGE * edges + reached * x.nnz / num_nodes
     return float(total)
 
 
 def _distinct(draws: float, num_nodes: int) -> float:
-    """How many different nodes so many uniform draws find on average."""
+    """The mean number of different nodes among ``draws`` uniform draws."""
     return num_nodes * -math.expm1(-draws / num_nodes)

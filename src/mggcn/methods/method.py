@@ -16,7 +16,7 @@ from torch import nn
 from mggcn import methods
 from mggcn.block import CPUSampler, Sampler
 from mggcn.data import UNLABELLED, ArrayWriter, Cache, Dataset, Features, FolderWriter, names_in_draws
-from mggcn.graph import EdgeSchema, Graph
+from mggcn.graph import Direction, EdgeSchema, Graph
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.published import Traits
@@ -175,7 +175,11 @@ class Method(ABC):
 
     @classmethod
     def paper(cls, dataset: Dataset | str) -> Self:
-        """The method with the settings of its paper and its authors' code on a data set, every field given."""
+        """The method with the settings of its paper and its authors' code on a data set, every field given.
+
+        Settings of training, such as the paper's learning rate, are not part of a method: ``fit`` takes them, too, from
+        ``preset="paper"``.
+        """
         name, traits = (dataset, None) if isinstance(dataset, str) else (dataset.name, Traits.of(dataset))
         values = published.settings(name, methods.method_name(cls), "paper", traits)
         known = {field.name for field in fields(cls)}
@@ -186,13 +190,17 @@ class Method(ABC):
         """Create the module; it is called as ``module(rows, blocks)`` and returns [targets, out_channels] scores.
 
         Args:
-            in_channels: the number of features.
+            in_channels: the width of the input rows, see :meth:`input_width`.
             out_channels: the number of classes.
             generator: draws the initial weights; torch's global generator, seeded by the run, when None or not used.
         """
 
-    def on_disk(self, num_nodes: int, num_features: int, num_stored: int) -> int:  # noqa: ARG002
-        """The bytes of disk that :meth:`prepare` needs for a mapped graph of this size; 0 if it computes in memory."""
+    def input_width(self, num_features: int, edges: EdgeSchema) -> int:  # noqa: ARG002
+        """The width of the input rows that :meth:`prepare` makes of so many features of a graph with such edges."""
+        return num_features
+
+    def on_disk(self, graph: Graph, num_features: int) -> int:  # noqa: ARG002
+        """The bytes of disk that :meth:`prepare` needs for a mapped graph; 0 if it computes in memory."""
         return 0
 
     @abstractmethod
@@ -275,19 +283,39 @@ def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) ->
     if view.cache is None or view.source is None:
         return replace(view, graph=view.graph.subgraph(nodes))
     source = {**view.source, "graph": "train", "train": digest}
+    return _kept(view, source, "between training nodes", view.graph.subgraph_parts(nodes), view.graph.direction)
+
+
+def one_way(view: GraphView, end: Literal["in", "out"]) -> GraphView:
+    """The view of the edges into nodes, or out of them, of a directed graph."""
+    if view.cache is None or view.source is None:
+        return replace(view, graph=view.graph.towards(end))
+    return _kept(view, {**view.source, "edges_towards": end}, end, view.graph.parts_towards(end), end)
+
+
+def _kept(
+    view: GraphView,
+    source: Mapping[str, str],
+    edges: str,
+    parts: Iterable[Mapping[str, NDArray[Any]]],
+    direction: Direction,
+) -> GraphView:
+    """The view of some edges, which are kept on disk, where they are written some rows at a time."""
+    if view.cache is None:
+        raise ValueError("a view without a cache")
 
     def build(folder: FolderWriter) -> None:
-        write_parts(folder, view.graph, view.graph.subgraph_parts(nodes))
+        _write_parts(folder, view.graph, parts)
 
     num_bytes = sum(array.nbytes for array in view.graph.arrays().values())
     what = {name: value for name, value in source.items() if name != "scaling"}
-    arrays = view.cache.arrays({**what, "edges": "between training nodes"}, build, num_bytes)
-    graph = Graph.from_arrays(arrays, view.graph.direction, view.graph.types, checked=True)
+    arrays = view.cache.arrays({**what, "edges": edges}, build, num_bytes)
+    graph = Graph.from_arrays(arrays, direction, view.graph.types, checked=True)
     graph.check_bounds()
     return replace(view, graph=graph, source=source)
 
 
-def write_parts(folder: FolderWriter, graph: Graph, parts: Iterable[Mapping[str, NDArray[Any]]]) -> None:
+def _write_parts(folder: FolderWriter, graph: Graph, parts: Iterable[Mapping[str, NDArray[Any]]]) -> None:
     """Write a graph with fewer edges than ``graph`` as it is made, some rows at a time."""
     kinds = {name: array.dtype for name, array in graph.arrays().items()}
     writers: dict[str, ArrayWriter] = {}

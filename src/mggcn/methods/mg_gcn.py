@@ -21,9 +21,11 @@ import torch
 from torch import nn
 
 from mggcn.data import FolderWriter
-from mggcn.kernels.pick import Explore, PickTable, RunningSums
-from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
-from mggcn.methods.method import EDGE_PARTS, EdgePart, GraphView, Network
+from mggcn.errors import InputError
+from mggcn.graph import EdgeSchema, Graph
+from mggcn.kernels.pick import Explore, PickBy, PickTable, RunningSums
+from mggcn.methods._fine import Fine, FineNorm, Relations
+from mggcn.methods.method import EDGE_PARTS, EdgePart, GraphView, Network, one_way
 from mggcn.nn.stack import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
@@ -44,6 +46,9 @@ class MixGrained(Network):
         picks: the paper's M, nodes picked per target.
         redraw: draw new picks in every ``epoch``, or ``once`` before training (the authors' code).
         hops: how often the fine layer averages over neighbours: inputs are ``[x | Ax | … | A^hops x]``; the paper's 1.
+        relations: over which edges it averages apart, where a graph has directions or types of edges: ``none``, each
+            ``direction``, each ``type``, or ``both``. ``auto`` takes all that there is, up to rows of 8,192 columns.
+            Weights of edges are weights of the averages, in which the node itself has the weight 1.
         fine_norm: the fine layer's A: the ``mean`` over N(v) (the paper), Kipf and Welling's ``symmetric``
             normalisation Â, or ``half`` of it and half the node itself, (I + Â) / 2.
         fine_self: whether the fine mean includes the node itself (the authors' code) or only N(v) (the paper's
@@ -54,7 +59,10 @@ class MixGrained(Network):
             pick (the authors' code), ``none`` uses a smaller set.
         fine: whether the first layer is fine; an ablation makes it coarse.
         skip: whether the last layer is a skip connection; an ablation makes it coarse.
-        pick_by: whether neighbours are picked in proportion to ``degree`` (the paper) or ``uniform``ly.
+        pick_by: whether neighbours are picked in proportion to their ``degree`` (the paper), to the ``weight`` of the
+            edge to them, or ``uniform``ly.
+        pick_from: whether neighbours at ``both`` ends of directed edges are picked, or only senders of edges ``in``to
+            a node, or only receivers of edges ``out`` of it.
         explore: whose neighbours a pick may be: any member's (``both``, the paper), only the target's (``breadth``) or
             only the last pick's (``depth``).
     """
@@ -66,13 +74,15 @@ class MixGrained(Network):
     picks: Count = 5
     redraw: Literal["epoch", "once"] = "epoch"
     hops: Count = 1
+    relations: Relations = "auto"
     fine_norm: FineNorm = "mean"
     fine_self: bool = True
     skip_self: bool = True
     padding: grains.Padding = "target"
     fine: bool = True
     skip: bool = True
-    pick_by: Literal["degree", "uniform"] = "degree"
+    pick_by: PickBy = "degree"
+    pick_from: Literal["both", "in", "out"] = "both"
     explore: Explore = "both"
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
@@ -82,7 +92,7 @@ class MixGrained(Network):
             self.hidden,
             out_channels,
             self.layers,
-            hops=self.hops,
+            fine_channels=in_channels,
             has_fine=self.fine,
             conv=self.conv,
             dropout=self.dropout,
@@ -90,33 +100,61 @@ class MixGrained(Network):
             generator=generator,
         )
 
+    def input_width(self, num_features: int, edges: EdgeSchema) -> int:
+        """The features, and their aggregates of each hop and group of relations."""
+        return num_features * self._fine(edges, num_features).num_parts
+
     def prepare(self, view: GraphView) -> Views:
         """The fine layer's means, and the running sums of degrees from which picks are drawn."""
-        graph, threads, shape = view.graph, view.threads, view.scaled.features.shape
-        table = self._table(view)
+        threads, fine = view.threads, self._fine(view.graph.schema, view.scaled.features.shape[1])
+        table = self._table(self._pick_from(view))
         fixed_key = view.key.fold("once") if self.redraw == "once" else None
         options = (self.picks, self.layers, self.skip_self, self.padding, fixed_key)
         coarse_self = self.conv in WITHOUT_ROOT
         has_fixed_shapes = self.fine and self.skip and self.conv in ("mean", "gcn", "pool", "gat")
-        if has_fixed_shapes and view.compute.holds(
-            4 * (2 * (1 + self.hops) * shape[0] * shape[1] + 4 * graph.num_stored)
-        ):
+        if has_fixed_shapes and view.compute.holds(fine.bytes_on_device(view.graph)):
             on_device = table.on(view.compute.device)
             sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self, explore=self.explore)
-            parts = [view.scaled.on(view.compute.device)]
-            for _ in range(self.hops):
-                parts.append(fine_on(on_device.indptr, on_device.indices, parts[-1], self.fine_norm, self.fine_self))
-            inputs = DenseInputs.on_gpu(parts, view.compute.dtype)
-            return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)))
-        fine = (self.hops if self.fine else 0, self.fine_norm, self.fine_self)
-        inputs_on_host = averaged_later(view, *fine, 1 + self.picks) or fine_inputs(view, *fine)
+            x = view.scaled.on(view.compute.device)
+            inputs = DenseInputs.on_gpu(
+                fine.parts_on(view.graph, on_device.indptr, on_device.indices, x), view.compute.dtype
+            )
+            return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)), fine.notes)
+        later = fine.averaged_later(view, 1 + self.picks)
+        inputs_on_host, notes = (later[0], (*fine.notes, later[1])) if later else (fine.inputs(view), fine.notes)
         ablated = (self.fine, self.skip, self.explore)
         sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated)
-        return Views.same(View(inputs_on_host, sampler_on_host))
+        return Views.same(View(inputs_on_host, sampler_on_host), notes)
 
-    def on_disk(self, num_nodes: int, num_features: int, num_stored: int) -> int:
-        """The rows of the fine layer, and the running sums for picks."""
-        return rows_on_disk(num_nodes, num_features, self.hops if self.fine else 0) + 4 * num_stored
+    def on_disk(self, graph: Graph, num_features: int) -> int:
+        """The rows of the fine layer, the running sums for picks, and the edges of one direction if they are needed."""
+        edges = 0
+        if self.pick_from != "both" and graph.direction == "directed":
+            edges = sum(array.nbytes for array in graph.arrays().values())
+        sums = (8 if self.pick_by == "weight" else 4) * graph.num_stored
+        return self._fine(graph.schema, num_features).on_disk(graph.num_nodes) + sums + edges
+
+    @property
+    def edge_parts(self) -> frozenset[EdgePart]:
+        """Weights and what is aggregated apart, if there is a fine layer, and what picks are drawn by."""
+        apart: dict[str, set[EdgePart]] = {"none": set(), "direction": {"direction"}, "type": {"type"}}
+        parts: set[EdgePart] = {"weight", *apart.get(self.relations, {"direction", "type"})} if self.fine else set()
+        by_weight: set[EdgePart] = {"weight"} if self.pick_by == "weight" else set()
+        by_direction: set[EdgePart] = {"direction"} if self.pick_from != "both" else set()
+        return frozenset(parts | by_weight | by_direction)
+
+    def _fine(self, edges: EdgeSchema, num_features: int) -> Fine:
+        hops = self.hops if self.fine else 0
+        return Fine(hops, self.fine_norm, self.fine_self, self.relations, edges, num_features)
+
+    def _pick_from(self, view: GraphView) -> GraphView:
+        """The view of the edges along which neighbours are picked."""
+        direction = view.graph.direction
+        if self.pick_from == "both" or self.pick_from == direction:
+            return view
+        if direction != "directed":
+            raise InputError(f"pick_from: {self.pick_from!r} needs a directed graph, but this one is {direction!r}")
+        return one_way(view, self.pick_from)
 
     def _table(self, view: GraphView) -> PickTable:
         """The running sums from which picks are drawn, kept on disk if the run has a cache."""
@@ -131,5 +169,6 @@ class MixGrained(Network):
                 writer.append(sums)
 
         what = {name: value for name, value in (view.source or {}).items() if name != "scaling"}
-        arrays = view.cache.arrays({**what, "sums": self.pick_by}, build, 4 * graph.num_stored)
+        num_bytes = (8 if self.pick_by == "weight" else 4) * graph.num_stored
+        arrays = view.cache.arrays({**what, "sums": self.pick_by}, build, num_bytes)
         return PickTable(graph, arrays["sums"], view.names)

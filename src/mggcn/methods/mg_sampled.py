@@ -11,6 +11,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from mggcn.graph import EdgeSchema
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.methods.graphsage import GraphSAGE, fanout_per_layer
 from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
@@ -35,7 +36,11 @@ class MixGrainedFastGCN(Network):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """A linear layer on the fine inputs, then one graph convolution per layer."""
-        return self._stack(2 * in_channels, out_channels, generator, linear_first=True)
+        return self._stack(in_channels, out_channels, generator, linear_first=True)
+
+    def input_width(self, num_features: int, edges: EdgeSchema) -> int:  # noqa: ARG002
+        """The features and their means."""
+        return 2 * num_features
 
     def prepare(self, view: GraphView) -> Views:
         """The fine layer's means and the normalised adjacency."""
@@ -51,7 +56,11 @@ class MixGrainedGraphSAGE(GraphSAGE):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """A linear layer on the fine inputs, then GraphSAGE's mean aggregators."""
-        return self._stack(2 * in_channels, out_channels, generator, linear_first=True, normalise=self.normalise)
+        return self._stack(in_channels, out_channels, generator, linear_first=True, normalise=self.normalise)
+
+    def input_width(self, num_features: int, edges: EdgeSchema) -> int:  # noqa: ARG002
+        """The features and their means."""
+        return 2 * num_features
 
     def prepare(self, view: GraphView) -> Views:
         """The first layer's means, and drawn neighbours for the layers above."""

@@ -36,8 +36,8 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them.
 
     In our recipes it stands for the methods that other entries name. ``features`` limits them to data sets whose
-    features are mostly 0 (``sparse``) or are not (``dense``), ``least_nodes`` and ``most_nodes`` to those with so many
-    nodes, and ``least_degree`` to those whose nodes have on average at least so many neighbours.
+    features are mostly 0 (``sparse``) or are not (``dense``), ``least_nodes`` and ``most_nodes`` to those with such
+    numbers of nodes, and ``least_degree`` to those whose nodes have on average at least that many neighbours.
     """
 
     methods: list[str]
@@ -70,7 +70,7 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A published result; ``settings`` are those that differ from the method's own on the data set."""
 
     dataset: str
@@ -91,7 +91,7 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     source: str
-    rows: list[Result]
+    rows: list[PublishedResult]
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from mggcn.block import Block
+from mggcn.graph import EdgeSchema
 from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Method
 from mggcn.nn.conv import Layer, Linear, dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
@@ -49,25 +50,29 @@ class SIGN(Method):
         """One linear map for each hop, and one over all of them."""
         return HopNetwork(self, in_channels, out_channels, generator)
 
+    def input_width(self, num_features: int, edges: EdgeSchema) -> int:  # noqa: ARG002
+        """The features and their averages of each hop."""
+        return (1 + self.hops) * num_features
+
     def prepare(self, view: GraphView) -> Views:
         """The features of every hop."""
         return Views.same(view.rows(*powers(view.graph, view.x, self.hops, view.threads)))
 
 
 class HopNetwork(Layer, accepts_rows=True, capturable=True):
-    """One linear map for each hop, and one over all of them; input rows hold x, ``in_channels`` wide, for each hop."""
+    """One linear map for each hop, and one over all of them; ``in_channels`` is the width of the rows of all hops."""
 
     def __init__(
         self, settings: SIGN, in_channels: int, out_channels: int, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.in_channels, self.dropout = in_channels, settings.dropout
+        self.in_channels, self.dropout = in_channels // (settings.hops + 1), settings.dropout
         hops, hidden, bias = settings.hops + 1, settings.hidden, settings.bias
-        self.hops = nn.ModuleList(Linear(in_channels, hidden, bias=bias, generator=generator) for _ in range(hops))
+        self.hops = nn.ModuleList(Linear(self.in_channels, hidden, bias=bias, generator=generator) for _ in range(hops))
         self.last = Linear(hops * hidden, out_channels, bias=bias, generator=generator)
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
-        """[n, (hops + 1) · in_channels] to [n, out_channels]."""
+        """[n, in_channels] to [n, out_channels]."""
         scores: Tensor = self.last(self.hidden(x, blocks))
         return scores
 

@@ -49,9 +49,9 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
 
 
 class Layer(nn.Module):
-    """Base class of models and convolutions that can do more than plain modules, which can do nothing of the following.
+    """Base class of models and convolutions with abilities that plain modules do not have.
 
-    It is declared by keywords of the class, ``class Own(Layer, accepts_rows=True)``; a misspelt one is an error.
+    An ability is a keyword of the class, ``class Own(Layer, accepts_rows=True)``; a misspelt one is an error.
 
     Attributes:
         accepts_rows: ``x`` may also be sparse or repeated :data:`mggcn.nn.rows.Rows`.

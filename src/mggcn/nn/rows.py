@@ -67,20 +67,20 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class AveragedRows:
-    """Rows ``[x | Ax | … | A^hops x]`` of some nodes, on the CPU, that are never computed: x is multiplied first.
+    """Rows ``[x | Ax | … | A^hops x | Bx | …]`` of some nodes, never computed: x is multiplied first. On the CPU.
 
     Averages of sparse features over many neighbours have many entries; the products that are averaged have few columns.
 
     Attributes:
         x: [num_nodes, width] sparse features.
-        a: [num_nodes, num_nodes] the factors of each node's average.
-        hops: the highest power of A.
+        averages: each [num_nodes, num_nodes], the factors of a node's average: A, B, … for each group of relations.
+        hops: their highest power.
         nodes: distinct.
         dropout: the share of the values of x that are dropped before they are averaged, and the key that decides which.
     """
 
     x: csr_array
-    a: csr_array
+    averages: tuple[csr_array, ...]
     hops: int
     nodes: Tensor
     dropout: tuple[float, Key] | None = None
@@ -88,24 +88,34 @@ class AveragedRows:
     def to_dense(self) -> Tensor:
         """The rows as a dense tensor."""
         x = self.x if self.dropout is None else dropout_sparse(self.x, torch.arange(self.x.shape[0]), *self.dropout)
-        parts, factors = [x[self.nodes.numpy()]], self.a[self.nodes.numpy()]
-        for _ in range(self.hops):
-            parts.append(factors @ x)
-            factors = factors @ self.a
+        parts = [x[self.nodes.numpy()]]
+        for a in self.averages:
+            factors = a[self.nodes.numpy()]
+            for _ in range(self.hops):
+                parts.append(factors @ x)
+                factors = factors @ a
         return torch.from_numpy(np.hstack([part.toarray() for part in parts]))
 
     def matmul(self, weight: Tensor) -> Tensor:
-        """Multiply by a dense [(1 + hops) · width, channels] matrix: x W0 + A (x W1 + A (…))."""
-        return self._matmul(self.nodes, [*weight.chunk(1 + self.hops)])
+        """Multiply by a dense [width of the rows, channels] matrix: x W0 + A (x W1 + A (…)) + B (…)."""
+        own, *weights = weight.chunk(1 + len(self.averages) * self.hops)
+        out = self._own(self.nodes, own)
+        for index, a in enumerate(self.averages):
+            out = out + self._averaged(a, self.nodes, weights[index * self.hops : (index + 1) * self.hops])
+        return out
 
-    def _matmul(self, nodes: Tensor, weights: list[Tensor]) -> Tensor:
+    def _own(self, nodes: Tensor, weight: Tensor) -> Tensor:
         features = SparseRows(self.x, nodes)
-        own = (features if self.dropout is None else _dropped(features, nodes, *self.dropout)).matmul(weights[0])
-        if len(weights) == 1:
-            return own
-        rows = self.a[nodes.numpy()]
-        block, senders = block_between(nodes.numpy(), rows.indptr, rows.indices, rows.shape[1], rows.data)
-        return own + gather_sum(self._matmul(torch.from_numpy(senders), weights[1:]), block)
+        return (features if self.dropout is None else _dropped(features, nodes, *self.dropout)).matmul(weight)
+
+    def _averaged(self, a: csr_array, nodes: Tensor, weights: list[Tensor]) -> Tensor:
+        rows = a[nodes.numpy()]
+        block, found = block_between(nodes.numpy(), rows.indptr, rows.indices, rows.shape[1], rows.data)
+        senders = torch.from_numpy(found)
+        products = self._own(senders, weights[0])
+        if len(weights) > 1:
+            products = products + self._averaged(a, senders, weights[1:])
+        return gather_sum(products, block)
 
 
 @dataclass(frozen=True, eq=False)

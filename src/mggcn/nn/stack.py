@@ -54,9 +54,9 @@ class Stack(Layer, accepts_rows=True):
         return to_dense(self._run(x, blocks, len(self.convs)))
 
     def hidden(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
-        """[b, channels] what the last layer multiplies by its weights, or the target's row where it does not say.
+        """[b, channels] what the last layer multiplies by its weights; its inputs if it has no method ``hidden``.
 
-        A convolution says so by a method ``hidden(x, block)``, with ``x`` after the activation.
+        It is called as ``hidden(x, block)``, with ``x`` after the activation.
         """
         if not len(self.convs):
             return to_dense(x)
@@ -163,11 +163,11 @@ class MGGCN(Stack):
     ``[x | mean of x over N(v)]``, or more hops, as its input rows, and one block per layer after the first.
 
     Args:
-        in_channels: width of x; input rows are 1 + ``hops`` times as wide.
+        in_channels: width of x.
         hidden_channels: width of every hidden layer.
         out_channels: number of classes.
         num_layers: 1 is fine only, 2 fine and skip, more add coarse layers between them.
-        hops: how often the features are averaged over neighbours for the input rows.
+        fine_channels: width of the input rows, 2 · ``in_channels`` when None; more for more hops or relations.
         has_fine: if False, as an ablation, input rows are x only and the first layer is a convolution too.
         conv: the convolution above the fine layer: a name of :data:`CONVS`, the paper's is ``mean``; or a function of
             (in_channels, out_channels), which receives neither ``bias`` nor ``generator``.
@@ -184,7 +184,7 @@ class MGGCN(Stack):
         out_channels: int,
         num_layers: int = 2,
         *,
-        hops: int = 1,
+        fine_channels: int | None = None,
         has_fine: bool = True,
         conv: str | Callable[[int, int], nn.Module] = "mean",
         dropout: float = 0.0,
@@ -193,7 +193,8 @@ class MGGCN(Stack):
         generator: torch.Generator | None = None,
     ) -> None:
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        first = Linear((1 + hops) * in_channels, widths[1], bias=bias, generator=generator) if has_fine else None
+        fine_width = 2 * in_channels if fine_channels is None else fine_channels
+        first = Linear(fine_width, widths[1], bias=bias, generator=generator) if has_fine else None
         above = widths[1:] if has_fine else widths
         create = conv if callable(conv) else partial(CONVS[conv], bias=bias, generator=generator)
         convs = [create(a, b) for a, b in pairwise(above)]

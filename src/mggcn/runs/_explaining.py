@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn.block import Batch, Block
+from mggcn.block import EDGE_VALUES, Batch, Block
 from mggcn.data import UNLABELLED, Dataset, Measure, as_features, plain
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
@@ -244,14 +244,18 @@ def _side_by_side(batches: Sequence[Batch]) -> Batch:
     for layer in zip(*(batch.blocks for batch in batches), strict=True):
         starts = np.cumsum([0, *(block.num_src for block in layer)]).tolist()
         ends = np.cumsum([0, *(block.indices.numel() for block in layer)]).tolist()
-        weights = [block.weight for block in layer if block.weight is not None]
+        values: dict[str, Any] = {
+            name: torch.cat([getattr(block, name) for block in layer])
+            for name in EDGE_VALUES
+            if getattr(layer[0], name) is not None
+        }
         blocks.append(
             Block(
                 starts[-1],
                 torch.cat([layer[0].indptr[:1], *(b.indptr[1:] + end for b, end in zip(layer, ends, strict=False))]),
                 torch.cat([block.indices + start for block, start in zip(layer, starts, strict=False)]),
                 torch.cat([block.root + start for block, start in zip(layer, starts, strict=False)]),
-                torch.cat(weights) if weights else None,
+                **values,
             )
         )
     nodes, targets = (torch.cat([getattr(batch, name) for batch in batches]) for name in ("nodes", "targets"))

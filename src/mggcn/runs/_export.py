@@ -53,11 +53,10 @@ def export(run: "Run", path: Path, batch_size: int) -> None:
 
 def row_shape(run: "Run") -> tuple[int, ...]:
     """The shape of what an exported model reads of each target: [width], or [1 + picks, width]."""
-    name, method, width = run.record.method, run.plan.method, int(run.record.dataset["num_features"])
-    if isinstance(method, FeatureMLP | SGC):
+    name, method = run.record.method, run.plan.method
+    width = method.input_width(int(run.record.dataset["num_features"]), run.record.edges)
+    if isinstance(method, FeatureMLP | SGC | SIGN):
         return (width,)
-    if isinstance(method, SIGN):
-        return ((method.hops + 1) * width,)
     if not isinstance(method, MixGrained):
         raise InputError(f"{name}: cannot be exported; mlp, sgc, sign and mg-gcn with up to two layers can")
     grain_names = grains.schedule(method.layers, has_fine=method.fine, has_skip=method.skip)
@@ -67,7 +66,6 @@ def row_shape(run: "Run") -> tuple[int, ...]:
         raise InputError(f"{name}: cannot be exported with padding {method.padding!r}, only with 'target'")
     if not (isinstance(run.model, Layer) and run.model.capturable):
         raise InputError(f"{name}: cannot be exported with this convolution, only with mean, gcn, pool or gat")
-    width *= 1 + method.hops
     return (width,) if method.layers == 1 else (1 + method.picks, width)
 
 

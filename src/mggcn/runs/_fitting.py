@@ -21,7 +21,6 @@ from mggcn.runs._run import Run
 from mggcn.runs._scorer import calibration_nodes
 from mggcn.training import (
     ALONE,
-    AveragedInputs,
     Checkpoints,
     Fit,
     Inference,
@@ -84,10 +83,8 @@ def fit_plan(
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
     unused = plan.unused_parts(given.graph)
     if isinstance(progress, NotedProgress):
-        if unused:
-            progress.note(unused)
-        if isinstance(prepared.train.inputs, AveragedInputs):
-            progress.note(prepared.train.inputs.reason)
+        for note in (*([unused] if unused else []), *prepared.notes):
+            progress.note(note)
         if dataset.mapped is not None and (seconds := epoch_seconds(fit)) is not None:
             progress.note(f"an epoch takes about {seconds:.1f} s")
     fitted = train(fit, progress or Silent(), checkpoints)
@@ -189,6 +186,7 @@ def _describe(dataset: Dataset, trained: Dataset, unused: str) -> dict[str, Any]
     split = dataset.require_split()
     optional = {
         "direction": dataset.graph.direction if dataset.graph.direction != "both" else None,
+        "edges": None if trained.graph.schema.is_plain else msgspec.to_builtins(trained.graph.schema),
         "notes": [*dataset.warnings, *([unused] if unused else [])],
         "feature_names": list(trained.feature_names),
         "encoding": msgspec.to_builtins(list(trained.encoding)),

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mggcn.data import PARTS, UNLABELLED, Column, Dataset, as_features, ids_without_date
+from mggcn.data import PARTS, UNLABELLED, ColumnEncoding, Dataset, as_features, ids_without_date
 from mggcn.errors import InputError, prefix_errors, warn_caller
 from mggcn.graph import node_numbers
 
@@ -112,7 +112,7 @@ def parts_of(runs: Sequence["Run"], data: Dataset, nodes: NDArray[np.int64]) -> 
 def match_features(dataset: Dataset, trained: Mapping[str, Any]) -> Dataset:
     """The data set with the columns of the one that a run was trained on, which ``trained`` in its record describes."""
     name, names, present = dataset.name, tuple(trained.get("feature_names") or ()), dataset.feature_names
-    encoding = tuple(msgspec.convert(trained.get("encoding") or [], list[Column]))
+    encoding = tuple(msgspec.convert(trained.get("encoding") or [], list[ColumnEncoding]))
     matched, notes = dataset, list[str]()
     if encoding and dataset.encoding:
         if encoding != dataset.encoding:
@@ -133,7 +133,9 @@ def match_features(dataset: Dataset, trained: Mapping[str, Any]) -> Dataset:
     return matched
 
 
-def _encode(dataset: Dataset, encoding: tuple[Column, ...], names: tuple[str, ...]) -> tuple[Dataset, list[str]]:
+def _encode(
+    dataset: Dataset, encoding: tuple[ColumnEncoding, ...], names: tuple[str, ...]
+) -> tuple[Dataset, list[str]]:
     """The features as the run encodes them, and notes on what it cannot encode."""
     ends = np.cumsum([len(column.features) for column in dataset.encoding]).tolist()
     present = {column.name: (column, end) for column, end in zip(dataset.encoding, ends, strict=True)}
@@ -182,7 +184,7 @@ def _feature(dataset: Dataset, index: int) -> NDArray[np.float32]:
     return values
 
 
-def _plural(column: Column) -> str:
+def _plural(column: ColumnEncoding) -> str:
     return "categories" if column.kind == "category" else f"{column.kind}s"
 
 

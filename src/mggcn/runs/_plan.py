@@ -190,7 +190,8 @@ class Plan:
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)
             generator = torch.Generator().manual_seed(seed)
-            model = self.method.model(dataset.num_features, dataset.num_classes, generator).to(compute.device)
+            width = self.method.input_width(dataset.num_features, dataset.graph.schema)
+            model = self.method.model(width, dataset.num_classes, generator).to(compute.device)
             if weights is not None:
                 try:
                     model.load_state_dict(weights)
@@ -200,10 +201,10 @@ class Plan:
             trained = replace(scored, training=self.training)
             if not self.trains_on_part(dataset):
                 whole = self.method.prepare(trained)
-                return Prepared(model, whole.train, whole.eval, scaler)
+                return Prepared(model, whole.train, whole.eval, scaler, whole.notes)
             whole, digest = self.method.prepare(scored), hashlib.sha256(split.train.tobytes()).hexdigest()
             part = self.method.prepare(on_training_nodes(trained, split.train, digest))
-            return Prepared(model, part.train, whole.eval, scaler)
+            return Prepared(model, part.train, whole.eval, scaler, part.notes)
 
     def trains_on_part(self, dataset: Dataset) -> bool:
         """Whether the model trains on the sub-graph of the training nodes."""
@@ -278,7 +279,7 @@ def published_results(
     if data is None or dataset.get("digest") != data:
         return {}
 
-    def is_same(row: published.Result) -> bool:
+    def is_same(row: published.PublishedResult) -> bool:
         if (row.dataset, row.method) != (name, method) or values is None:
             return (row.dataset, row.method) == (name, method) and not row.settings
         expected = resolve(row.method, row.dataset, row.settings, preset="paper").settings
@@ -304,13 +305,13 @@ class Requirements:
 
     @classmethod
     def of(cls, plan: Plan, dataset: Dataset, *, trains: bool = True) -> "Requirements | None":
-        """Of a mapped data set; None for others, and for methods that compute what they need in memory."""
+        """What a plan needs; None if the data set is in memory, or the method computes in memory what it needs."""
         graph, width = dataset.graph, dataset.num_features
-        disk = plan.method.on_disk(graph.num_nodes, width, graph.num_stored)
+        disk = plan.method.on_disk(graph, width)
         if dataset.mapped is None or not is_read_dense(dataset) or not disk:
             return None
         if trains and plan.trains_on_part(dataset):
-            disk += disk + graph.indptr.nbytes + graph.indices.nbytes
+            disk += disk + sum(array.nbytes for array in graph.arrays().values())
         cache = Cache(prepared_folder(dataset), dataset.access.memory)
         kept = sum(entry.num_bytes for entry in cache.entries() if entry.what.get("data") == dataset.digest)
         strips = memory_for_rows(graph.num_nodes, width, cache.memory)

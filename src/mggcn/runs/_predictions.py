@@ -346,7 +346,7 @@ def separability(run: "Run", data: Dataset) -> float | None:
 
 
 def unlike(runs: "Sequence[Run]", data: Dataset) -> str | None:
-    """What to say of a graph that the nodes that runs were fitted to do not resemble; None if they do."""
+    """A note if the nodes that runs were fitted to do not resemble the other nodes of a graph, else None."""
     separable = max((separability(run, data) or 0.0 for run in runs), default=0.0)
     if separable < _UNLIKE:
         return None
@@ -408,11 +408,11 @@ def check_format(path: Path, kind: Literal["predictions", "embeddings"] = "predi
 
 def write_table(path: Path, chunks: Iterable[Columns]) -> None:
     """Write rows in the format of the suffix, some at a time; the file appears when all are written."""
-    with replacing_file(path) as draft:
+    with replacing_file(path) as temporary:
         if path.suffix == ".parquet":
-            _write_parquet(draft, chunks)
+            _write_parquet(temporary, chunks)
             return
-        with draft.open("w", encoding="utf-8", newline="") as file:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             for number, columns in enumerate(chunks):
                 rows = zip(*(column.tolist() for column in columns.values()), strict=True)

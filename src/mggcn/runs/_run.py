@@ -111,11 +111,11 @@ class Ensemble:
             dataset: the graph to score, a Dataset or PyG's ``Data``; the one that was trained on when None.
             nodes: node numbers or a boolean mask, as a list, a range, an array or a tensor; all nodes when None.
             ids: the user's ids of the nodes, instead of ``nodes``.
-            reasons: give reasons in words for so many nodes of each class, those with the highest probabilities. They
-                need names of features, and a method whose scores have gradients; others warn.
+            reasons: how many nodes of each class get reasons in words: those with the highest probabilities. They need
+                names of features, and a method whose scores have gradients; others warn.
             at_precision: choose for each class the lowest probability with this precision on the validation nodes of
                 the runs; nodes that reach it are alerts. Needs the training data.
-            draws: average the probabilities over so many independent draws of the picks; as in the evaluation if None.
+            draws: the number of independent draws of the picks to average over; as in the evaluation if None.
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
                 probable class does not depend on it. For other than the evaluation's draws it is fitted on as
                 many, which needs the training data.
@@ -168,7 +168,7 @@ class Ensemble:
             dataset: as in :meth:`predict`, like all that follow.
             nodes: all nodes when None.
             ids: instead of ``nodes``.
-            draws: average over so many draws.
+            draws: the number of draws to average over.
             device: of the model.
         """
         if len(self.runs) > 1:
@@ -205,7 +205,7 @@ class Ensemble:
             node: its node number.
             id: the user's id of the node, instead of ``node``.
             label: the name of the class to explain; the predicted class when None.
-            draws: average over so many independent draws of the picks; as in the evaluation if None.
+            draws: the number of independent draws of the picks to average over; as in the evaluation if None.
         """
         if (node is None) == (id is None):
             raise InputError("explain: name one node, by its number or by its id")
@@ -403,9 +403,9 @@ class Run(Ensemble):
         """Write the run folder and return the run as saved there; InputError if it could not be loaded from it."""
         self.plan.check_loadable()
         target = Path(folder)
-        with replacing(target) as draft:
+        with replacing(target) as folder:
             for name, content in self.files().items():
-                (draft / name).write_bytes(content)
+                (folder / name).write_bytes(content)
         return replace(self, path=target.resolve())
 
     def files(self) -> dict[str, bytes]:

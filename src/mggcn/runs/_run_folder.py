@@ -199,7 +199,8 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
         tensors = parse_tensors(files[WEIGHTS])
     except ValueError as error:
         raise InputError(f"{path / WEIGHTS}: cannot be read ({error})") from None
-    model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
+    inputs = plan.method.input_width(record.dataset["num_features"], record.edges)
+    model = plan.method.model(inputs, len(record.dataset["classes"]), None)
     try:
         model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError:
@@ -263,14 +264,14 @@ class RunFolder:
         def create() -> tuple[Path, tuple[Path, ...]]:
             if again and (left := _left(path, content)) is not None:
                 return left, ()
-            created = _claim(path, numbered=numbered)
+            created = _new_folder(path, numbered=numbered)
             (created[0] / CHECKPOINT).mkdir()
             write_atomically(created[0] / CONFIG, content)
             return created[0], created
 
         plan.check_ranks(ranks)
-        claimed, created = ranks.first(create)
-        return cls(claimed, dataset, plan, origin, created if ranks.is_first else (), ranks)
+        folder, created = ranks.first(create)
+        return cls(folder, dataset, plan, origin, created if ranks.is_first else (), ranks)
 
     @classmethod
     def open(
@@ -385,19 +386,19 @@ def _left(path: Path, config: bytes) -> Path | None:
     return None
 
 
-def _claim(path: Path, *, numbered: bool) -> tuple[Path, ...]:
+def _new_folder(path: Path, *, numbered: bool) -> tuple[Path, ...]:
     """Create a folder that does not exist; return all folders that were created, this one first."""
     missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(path.parent, depth=2)
-    claimed = next(folder for folder in _numbered(path) if not (numbered and folder.exists()))
+    new = next(folder for folder in _numbered(path) if not (numbered and folder.exists()))
     try:
-        claimed.mkdir()
+        new.mkdir()
     except FileExistsError:
         if numbered:  # another process was faster
-            return _claim(path, numbered=True)
+            return _new_folder(path, numbered=True)
         raise InputError(f"{path}: already exists") from None
-    return (claimed, *missing)
+    return (new, *missing)
 
 
 def _verified(path: Path, checksum: str) -> bytes:

@@ -64,7 +64,7 @@ class Scorer:
         run: the run.
         dataset: the graph.
         inference: the model with the same graph, prepared for scoring.
-        temperature: of calibrated probabilities; 1 for others.
+        temperature: of the probabilities; 1 if they are not calibrated.
     """
 
     run: "Run"
@@ -201,7 +201,7 @@ def calibration_nodes(dataset: Dataset, key: Key) -> Nodes:
 
 
 def _temperature_of(run: "Run", data: Dataset, draws: int, device: torch.device) -> float:
-    """The temperature of probabilities that are averaged over so many draws, fitted on the validation nodes."""
+    """The temperature of probabilities that are averaged over ``draws`` draws, fitted on the validation nodes."""
     if data.digest != run.record.dataset["digest"]:
         try:
             data = run.training_data

@@ -140,7 +140,7 @@ def _metis(graph: Graph, linked: Nodes, parts: int) -> Nodes:
 
 
 class Counts(NamedTuple):
-    """Of the sub-graphs drawn beforehand: their number, and how many contain each node and each stored edge."""
+    """How many sub-graphs were drawn beforehand, and how many of them contain each node and each stored edge."""
 
     draws: int
     nodes: NDArray[np.int32]

@@ -5,7 +5,7 @@ Names that are not in ``__all__`` are for the other packages.
 
 from mggcn.training import _environment as environment
 from mggcn.training._checkpoints import EVERY, BusyError, Checkpoints, Fitted, check_tensors, lock
-from mggcn.training._compute import Compute, Precision, choose_device, wake
+from mggcn.training._compute import Compute, Precision, choose_device, warm_up
 from mggcn.training._epochs import Epochs, epoch_seconds, nodes_per_batch
 from mggcn.training._inference import CHUNK, EVAL_BATCH, Embedder, Inference, evaluate
 from mggcn.training._loop import NotedProgress, Progress, Silent, train

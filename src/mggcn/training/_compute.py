@@ -83,14 +83,14 @@ def choose_device(device: str | torch.device) -> torch.device:
     return torch.device("cuda" if has_gpu and device != "cpu" else "cpu")
 
 
-def wake(device: torch.device) -> None:
+def warm_up(device: torch.device) -> None:
     """Start to initialise a GPU, its library of products, and the compilers of kernels, while data are read."""
     if device.type == "cuda":
         threading.Thread(target=_exercise, args=(device,), daemon=True).start()
 
 
 def _exercise(device: torch.device) -> None:
-    """Use each of them once, on as little as possible."""
+    """Multiply and sum once, on the smallest matrices, which loads the library and the compilers."""
     with suppress(Exception):  # training meets the same error, and reports it
         square = torch.ones(16, 16, device=device)
         torch.mm(square, square)

@@ -27,7 +27,7 @@ DENSE_ABOVE = 0.15
 _CSR_ENTRY, _ROWS = 8, 1 << 16  # bytes; rows that are converted at once
 _COPIES = 4  # joining copies what views would share, so there has to be room for this many joined matrices
 _AHEAD = 4  # batches
-_KEPT_SHARE = 8  # kept rows take at most one part in so many of the free memory
+_KEPT_SHARE = 8  # kept rows take at most an eighth of the free memory
 
 
 class Inputs(Protocol):
@@ -107,14 +107,13 @@ class AveragedInputs:
     """Sparse features and their averages, on the CPU: see :class:`mggcn.nn.rows.AveragedRows`."""
 
     x: csr_array  # [num_nodes, num_features]
-    a: csr_array  # [num_nodes, num_nodes] the factors of the averages
-    hops: int  # the highest power of A
-    reason: str  # for this form, as a line for the user
+    averages: tuple[csr_array, ...]  # each [num_nodes, num_nodes], the factors of the averages
+    hops: int  # their highest power
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
         """The rows of ``nodes``."""
         found, index = _distinct(nodes.cpu(), self.x.shape[0])
-        return RepeatedRows(AveragedRows(self.x, self.a, self.hops, found), index)
+        return RepeatedRows(AveragedRows(self.x, self.averages, self.hops, found), index)
 
 
 def is_read_dense(dataset: Dataset) -> bool:
@@ -250,25 +249,27 @@ class KeptView(View):
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """The views that a model trains on and is scored on."""
+    """The views that a model trains on and is scored on, and lines for the user on how they were made."""
 
     train: View
     eval: View
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def same(cls, view: View) -> "Views":
+    def same(cls, view: View, notes: tuple[str, ...] = ()) -> "Views":
         """One view for training and scoring."""
-        return cls(view, view)
+        return cls(view, view, notes)
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A model with the view it trains on, the view it is scored on, and the scaling of the features."""
+    """A model with the view it trains on, the view it is scored on, the scaling of the features, and notes on them."""
 
     model: nn.Module
     train: View
     eval: View
     scaler: Scaler
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -301,7 +301,7 @@ class Shares(Sampler):
 
 
 def difference(one: Identity, other: Identity, but: str) -> str:
-    """The first field in which two identities differ: its value in the other, ``but`` and that in the one; or empty."""
+    """The first field in which two identities differ: its value in ``other``, ``but``, that in ``one``; else empty."""
     for name in sorted({*one, *other}):
         left, right = one.get(name), other.get(name)
         if left != right:

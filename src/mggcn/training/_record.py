@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from mggcn._io import regular
 from mggcn._io.files import checksummed, parse_json, typed, without_checksum
-from mggcn.data import Column, feature_names
+from mggcn.data import ColumnEncoding, feature_names
 from mggcn.errors import InputError
-from mggcn.graph import Direction
+from mggcn.graph import Direction, EdgeSchema
 
 RECORD, CONFIG, CHECKPOINT = "record.json", "config.toml", "checkpoint"
 """What the folder of a run holds; the record is written last, and then checkpoints are removed."""
@@ -126,10 +126,11 @@ class _Data(TypedDict, total=False):
     num_edges: Whole | None
     num_features: Whole | None
     feature_names: list[str] | None
-    encoding: list[Column]
+    encoding: list[ColumnEncoding]
     classes: list[str] | None
     split: list[Whole] | None
     direction: Direction
+    edges: EdgeSchema
     notes: list[str]
 
 
@@ -139,7 +140,7 @@ class RunRecord:
 
     Attributes:
         dataset: name, digests with and without the split, source, path and counts of the data, the direction of a
-            directed graph, and names of features and notes if there are any.
+            directed graph, what is known of edges, and names of features and notes if there are any.
         method: its name.
         seed: the seed of weights, order and picks.
         settings: every setting, resolved.
@@ -210,6 +211,11 @@ class RunRecord:
         """Whether training went on after the best epoch without improvement; True if nothing is trained."""
         return self.epochs == 0 or self.best_epoch < self.epochs
 
+    @property
+    def edges(self) -> EdgeSchema:
+        """What was known of each edge of the graph that the model was trained on."""
+        return typed(EdgeSchema, self.dataset.get("edges", {}))
+
     @classmethod
     def of(cls, values: object) -> "RunRecord":
         """A record from parsed JSON; raises ValueError that names the field and its value."""
@@ -235,7 +241,7 @@ class RunRecord:
         names, width = self.dataset.get("feature_names") or (), self.dataset["num_features"]
         if len(names) not in (0, width):
             raise ValueError(f"field dataset has {len(names)} feature_names for {width} features")
-        encoding = typed(list[Column], self.dataset.get("encoding", []))
+        encoding = typed(list[ColumnEncoding], self.dataset.get("encoding", []))
         if encoding and feature_names(encoding) != tuple(names):
             raise ValueError("field dataset has an encoding of other features than feature_names")
 

@@ -23,7 +23,7 @@ Scaling = Literal["auto", "row", "root", "tfidf", "standard", "none"]
 FITTED = {"standard": {"mean", "deviation"}, "tfidf": {"idf"}}
 """The arrays that a scaler of this kind has."""
 
-_SUM_ROWS, _NAMED = 1 << 13, 10  # rows; features in a warning
+_SUM_ROWS, _NAMED = 1 << 13, 10  # rows that are read at a time; features in a warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +45,17 @@ class Scaler:
     idf: NDArray[np.float32] | None = None
 
     @classmethod
-    def fit(cls, kind: Scaling, dataset: Dataset) -> "Scaler":
-        """Fit on the training nodes; ``auto`` is ``row`` if most values of the features are 0, else ``standard``."""
+    def fit(cls, kind: Scaling, dataset: Dataset, *, sum_rows: int = _SUM_ROWS) -> "Scaler":
+        """Fit on the training nodes; ``auto`` is ``row`` if most values of the features are 0, else ``standard``.
+
+        Sums are added up over ``sum_rows`` nodes at a time, which decides their last digits.
+        """
         if kind == "auto":
             kind = "row" if dataset.is_sparse else "standard"
         if kind not in FITTED or dataset.split is None:
             return cls(kind)
         train = dataset.split.train
-        parts = [train[start : start + _SUM_ROWS] for start in range(0, train.size, _SUM_ROWS)]
+        parts = [train[start : start + sum_rows] for start in range(0, train.size, sum_rows)]
         if kind == "tfidf":
             counts = sum(np.asarray((dataset.x[part] != 0).sum(axis=0)).reshape(-1) for part in parts)
             return cls(kind, idf=(np.log((1 + train.size) / (1 + counts)) + 1).astype(np.float32))
@@ -71,8 +74,8 @@ class Scaler:
         _warn_of_constant(dataset, constant, mean[constant], noise[constant])
         return cls(kind, mean.astype(np.float32), deviation.astype(np.float32))
 
-    def apply(self, x: Features) -> Features:
-        """Scale a matrix of the fitted width."""
+    def apply(self, x: Features, *, chunk: int = _SUM_ROWS) -> Features:
+        """Scale a matrix of the fitted width; a thread scales ``chunk`` rows at a time."""
         if self.kind == "row":
             return _divided(x, _row_sums(x))
         if self.kind == "root":
@@ -89,7 +92,7 @@ class Scaler:
             np.subtract(dense_array(x[start:stop]), mean, out=out[start:stop])
             out[start:stop] /= deviation
 
-        threading.over_ranges(fill, x.shape[0], chunk=_SUM_ROWS)
+        threading.over_ranges(fill, x.shape[0], chunk=chunk)
         return out
 
     @property

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mggcn.data._columns import Chunk, Column, Encoder, encoding_notes, feature_names, fill
+from mggcn.data._columns import Chunk, ColumnEncoding, Encoder, encoding_notes, feature_names, fill
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
 
-def encode(*parts: Sequence[Any], categories: Sequence[str] = ()) -> tuple[np.ndarray, tuple[Column, ...]]:
+def encode(*parts: Sequence[Any], categories: Sequence[str] = ()) -> tuple[np.ndarray, tuple[ColumnEncoding, ...]]:
     """Encode one column ``c`` in chunks."""
     starts = np.cumsum([0, *map(len, parts)]).tolist()
     chunks = [
@@ -28,7 +28,7 @@ def encode(*parts: Sequence[Any], categories: Sequence[str] = ()) -> tuple[np.nd
 
 def filled(
     *parts: Sequence[Any], train: Sequence[int] | None = None, **options: Any
-) -> tuple[Column, list[list[float]]]:
+) -> tuple[ColumnEncoding, list[list[float]]]:
     x, columns = encode(*parts, **options)
     columns, _ = fill(lambda: [x], columns, None if train is None else np.array(train))
     assert x.dtype == np.float32
@@ -61,7 +61,7 @@ def test_kinds_with_one_feature(cells: Any, kind: str, expected: list[float]) ->
 
 def test_text_becomes_categories() -> None:
     column, x = filled(["b", "a", " b", "1"])
-    assert column == Column("c", "category", categories=("1", "a", "b"))
+    assert column == ColumnEncoding("c", "category", categories=("1", "a", "b"))
     assert column.features == ("c=1", "c=a", "c=b")
     assert x == [[0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
 
@@ -69,7 +69,7 @@ def test_text_becomes_categories() -> None:
 @pytest.mark.parametrize("cells", [["1", "", "4", "100"], [1, None, 4, 100], np.array([1, np.nan, 4, 100])])
 def test_empty_cells_get_the_mean_of_the_training_rows_and_a_mark(cells: Any) -> None:
     column, x = filled(cells, train=[0, 1, 2])
-    assert column == Column("c", "number", mean=2.5, has_empty=True)
+    assert column == ColumnEncoding("c", "number", mean=2.5, has_empty=True)
     assert column.features == ("c", "c is empty")
     assert x == [[1, 0], [2.5, 1], [4, 0], [100, 0]]
     assert filled(cells)[0].mean == 35, "without a split over all rows"
@@ -145,7 +145,7 @@ def test_notes_say_what_was_made() -> None:
 def test_a_data_set_checks_its_encoding(small: Dataset) -> None:
     from dataclasses import replace
 
-    columns = tuple(Column(name, "number") for name in "abc")
+    columns = tuple(ColumnEncoding(name, "number") for name in "abc")
     data = replace(small, feature_names=("a", "b", "c"), encoding=columns)
     assert feature_names(data.encoding) == data.feature_names
     with pytest.raises(InputError, match="small: encoding describes other features than feature_names"):

@@ -14,10 +14,11 @@ def written(
     num_nodes: int,
     batches: list[tuple[list[int], list[int]]],
     direction: str = "both",
+    **options: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     folder.mkdir(exist_ok=True)
     writer = FolderWriter(folder)
-    csr = CsrWriter(writer, num_nodes, direction)
+    csr = CsrWriter(writer, num_nodes, direction, **options)
     try:
         for rows, neighbours in batches:
             csr.append(np.array(rows, np.int64), np.array(neighbours, np.int64))
@@ -41,9 +42,8 @@ def test_batches_of_any_size_give_the_graph(tmp_path: Path, direction: str, size
     assert (indptr.dtype, indices.dtype) == (np.int64, np.int32)
 
 
-def test_long_gaps_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mggcn.data._writer._ROWS", 3)
-    indptr, indices = written(tmp_path, 20, [([2], [17]), ([], []), ([17], [2])])
+def test_long_gaps_between_rows(tmp_path: Path) -> None:
+    indptr, indices = written(tmp_path, 20, [([2], [17]), ([], []), ([17], [2])], starts_at_once=3)
     assert indptr.tolist() == [0] * 3 + [1] * 15 + [2] * 3
     assert indices.tolist() == [17, 2]
 

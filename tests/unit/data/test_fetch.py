@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn._io import files
 from mggcn.cli import main
 from mggcn.data import _planetoid as planetoid
 from mggcn.data import _planetoid as planetoid_files
@@ -230,10 +229,10 @@ def test_pips_last_line_is_the_reason(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def full(_: Path) -> None:
+    def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_sync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match=r"cannot be written .*No space left"):
         planetoid_files.store(tmp_path / "f", {"a": b"abc"}, {"a": hashlib.sha256(b"abc").hexdigest()})
     assert list((tmp_path / "f").iterdir()) == []

@@ -75,6 +75,98 @@ def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Pat
     assert loaded.digest == saved.digest == data.digest != save(small, tmp_path / "plain").digest
 
 
+RELATIONS = {
+    "weights": {"weight": [2, 0.5, 3, 1]},
+    "directed": {"direction": "directed"},
+    "types": {"edge_type": [0, 1, 1, 0], "types": ("pays", "knows")},
+    "one way": {"direction": "out", "weight": [2, 0.5, 3, 1], "edge_type": [0, 1, 1, 0], "types": ("pays", "knows")},
+    "all": {"direction": "directed", "weight": [2, 0.5, 3, 1], "edge_type": [0, 1, 1, 0], "types": ("pays", "knows")},
+}
+
+
+def related(small: Dataset, kind: str) -> Dataset:
+    """Edges 0 → 1 twice and 1 → 2 → 3, with what ``kind`` says is known of them."""
+    return replace(small, graph=graph.Graph.from_edges([0, 0, 1, 2], [1, 1, 2, 3], small.num_nodes, **RELATIONS[kind]))
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("kind", RELATIONS)
+def test_directions_weights_and_types_of_edges(small: Dataset, tmp_path: Path, mmap: bool, kind: str) -> None:
+    data = related(small, kind)
+    saved = save(data, tmp_path / "d")
+    loaded = load_folder(tmp_path / "d", mmap=mmap)
+    assert loaded.graph.schema == data.graph.schema
+    assert loaded.graph.checksums == data.graph.checksums
+    assert all(isinstance(array, np.memmap) == mmap for array in loaded.graph.arrays().values())
+    assert loaded.digest == saved.digest == data.digest != save(small, tmp_path / "plain").digest
+    assert checksums.values_of(tmp_path / "d" / "meta.json")["num_edges"] == data.graph.num_edges
+    assert save(loaded, tmp_path / "again").digest == data.digest
+    assert (tmp_path / "again" / "meta.json").read_bytes() == (tmp_path / "d" / "meta.json").read_bytes()
+
+
+def test_names_of_types_of_edges_are_part_of_the_digest(small: Dataset) -> None:
+    data = related(small, "types")
+    assert data.digest != replace(data, graph=replace(data.graph, types=("pays", "likes"))).digest
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("weights", {"direction": "directed"}, "relations of a directed graph, or of several types, need numbers"),
+        ("weights", {"edge_types": ["a", "b"]}, "relations of a directed graph, or of several types, need numbers"),
+        ("types", {"edge_types": ["pays"]}, "relation 1 at position 1 is out of range for 1"),
+        ("types", {"edge_types": ["pays", "pays"]}, "types: 'pays' occurs twice"),
+        ("types", {"edge_types": [*map(str, range(256))]}, "256 types of edges, more than 255"),
+        ("types", {"edge_types": "pays"}, "field edge_types: expected array, got str"),
+        ("all", {"direction": "both", "edge_types": ["pays"]}, "relation 1 at position 0 is out of range for 1"),
+    ],
+)
+def test_edited_relations_are_noticed(
+    small: Dataset, tmp_path: Path, mmap: bool, kind: str, changes: dict, message: str
+) -> None:
+    save(related(small, kind), tmp_path / "d")
+    edit_meta(tmp_path / "d", **changes)
+    with pytest.raises(InputError, match=message):
+        load_folder(tmp_path / "d", mmap=mmap)
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_a_plain_folder_with_edited_types_or_direction(small: Dataset, tmp_path: Path, mmap: bool) -> None:
+    for number, changes in enumerate(({"direction": "directed"}, {"edge_types": ["a"]})):
+        save(small, tmp_path / str(number))
+        edit_meta(tmp_path / str(number), **changes)
+        with pytest.raises(InputError, match="one with directions or types of edges needs relations"):
+            load_folder(tmp_path / str(number), mmap=mmap)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("relation_number", np.full(8, 9, np.uint16), "relation 9 at position 0 is out of range for 4"),
+        ("relation_number", np.zeros(7, np.uint16), "relation numbers must be a vector of uint16 as long as"),
+        ("relation_weight", np.ones(8), "relation weights must be a vector of float32 as long as"),
+        ("relation_indices", np.full(8, 99, np.int32), "index 99 at position 0 is out of range for 60 nodes"),
+        ("relation_indptr", np.array([0, 8]), "relations of 1 nodes, not of 60"),
+    ],
+)
+def test_mapped_relations_are_checked(
+    small: Dataset, tmp_path: Path, name: str, array: np.ndarray, message: str
+) -> None:
+    save(related(small, "all"), tmp_path / "d")
+    np.save(tmp_path / "d" / f"{name}.npy", array)
+    listed = checksums.values_of(tmp_path / "d" / "meta.json")["files"]
+    listed[f"{name}.npy"] = {
+        "dtype": array.dtype.str,
+        "shape": [*array.shape],
+        "sha256": files.sha256(tmp_path / "d" / f"{name}.npy"),
+    }
+    edit_meta(tmp_path / "d", files=listed)
+    for mmap in (False, True):
+        with pytest.raises(InputError, match=message):
+            load_folder(tmp_path / "d", mmap=mmap)
+
+
 def test_names_and_attributes_must_fit(small: Dataset) -> None:
     with pytest.raises(InputError, match="feature_names: 1 names for 3 features"):
         replace(small, feature_names=("one",))
@@ -283,6 +375,16 @@ def forbid_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("mggcn.graph._graph.check_graph", fail)
     monkeypatch.setattr("mggcn.data._dataset.check_finite", fail)
+
+
+@pytest.mark.parametrize("kind", RELATIONS)
+def test_unchanged_relations_are_not_checked_again(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    data = related(small, kind)
+    save(data, tmp_path / "d")
+    forbid_checks(monkeypatch)
+    assert load_folder(tmp_path / "d").graph.schema == data.graph.schema
 
 
 def test_loading_an_unchanged_folder_repeats_no_check(

@@ -21,7 +21,7 @@ def test_names_hold_every_name_and_pattern():
     assert datasets.names() == [
         *("cora", "cora:public", "citeseer", "citeseer:public", "pubmed", "pubmed:public"),
         *("digits", "reddit", "reddit-like", "reddit-like:SCALE", "ethereum-like", "ethereum-like:SCALE"),
-        *("pyg:NAME", "ogb:NAME"),
+        *("direction-labels", "weight-labels", "type-labels", "pyg:NAME", "ogb:NAME"),
     ]
 
 

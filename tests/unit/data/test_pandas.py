@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import mggcn
-from mggcn.data._columns import Column
+from mggcn.data._columns import ColumnEncoding
 from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
 
@@ -190,7 +190,7 @@ def test_columns_are_options() -> None:
         categories=["b"],
         direction="out",
     )
-    assert data.encoding == (Column("b", "category", categories=("1", "2")),)
+    assert data.encoding == (ColumnEncoding("b", "category", categories=("1", "2")),)
     assert (data.id_name, data.classes, data.graph.row(0).tolist()) == ("key", ("a", "b"), [1])
 
 

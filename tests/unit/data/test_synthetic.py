@@ -79,11 +79,12 @@ def test_the_seed_decides_everything():
     assert not np.array_equal(first.x, other.x)
 
 
-def test_it_is_stored_once_and_read_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_it_is_stored_once_and_read_from_there(tmp_path: Path):
     first = load("reddit-like:0.002", root=tmp_path, seed=3)
     assert first.path == tmp_path / "synthetic" / "reddit-like-0.002-3"
-    monkeypatch.setattr(synthetic, "_graph", None)
+    written = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (first.path, *first.path.iterdir())}
     again = load("reddit-like:0.002", root=tmp_path, seed=3, mmap=True)
+    assert all((path.stat().st_ino, path.stat().st_mtime_ns) == before for path, before in written.items())
     assert again.digest == first.digest != ""
     assert isinstance(again.x, np.memmap)
 

@@ -9,6 +9,7 @@ from mggcn.cli import main
 from mggcn.data import load_folder, save, verify
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.graph import Graph
 from tests import checksums
 
 
@@ -40,6 +41,19 @@ def test_one_changed_bit_in_any_file(folder: Path, name: str) -> None:
     flip(folder / name)
     with pytest.raises(InputError, match=f"{folder}: sha256 of {name} differs from meta.json"):
         verify(folder)
+
+
+@pytest.mark.parametrize("name", ["relation_indptr", "relation_indices", "relation_number", "relation_weight"])
+def test_one_changed_bit_in_relations(small: Dataset, tmp_path: Path, name: str) -> None:
+    source, target = small.graph.edges()
+    kinds = np.arange(source.size) % 2
+    weights = np.arange(1, source.size + 1)
+    related = Graph.from_edges(source, target, 60, direction="directed", weight=weights, edge_type=kinds)
+    save(replace(small, graph=related), tmp_path / "d")
+    assert verify(tmp_path / "d").dataset.graph.schema == related.schema
+    flip(tmp_path / "d" / f"{name}.npy")
+    with pytest.raises(InputError, match=rf"sha256 of {name}\.npy differs from meta\.json"):
+        verify(tmp_path / "d")
 
 
 def test_all_damaged_files_are_named(folder: Path) -> None:

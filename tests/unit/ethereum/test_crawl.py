@@ -18,7 +18,6 @@ from mggcn.cli import main
 from mggcn.cli.display import StageDisplay
 from mggcn.data import load_folder
 from mggcn.errors import InputError
-from mggcn.ethereum import _etherscan as etherscan
 from mggcn.ethereum._crawl import Crawled, Store, crawl, draw
 from mggcn.ethereum._etherscan import Cursor, Etherscan, RateLimit, key_from_environment
 from mggcn.keys import Key
@@ -114,10 +113,9 @@ def test_faults_that_pass_are_tried_again_with_growing_pauses(server: FakeEthers
 
 
 def test_a_slow_answer_is_given_up_and_asked_for_again(server: FakeEtherscan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etherscan, "_TIMEOUT", 0.2)
     server.pause = 0.6
     monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda _: setattr(server, "pause", 0.0)))
-    client = api(server)
+    client = Etherscan(KEY, 1e6, server.url, timeout=0.2)
     assert len(next(client.pages(LABELLED[2]))[0]) == 20
     assert client.retries == 1
 

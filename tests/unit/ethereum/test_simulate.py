@@ -71,7 +71,7 @@ def test_rows_depend_on_the_seed_and_not_on_the_slices(chain: pa.Table, folder: 
 
 
 def test_every_class_is_labelled_and_takes_part(chain: pa.Table, folder: Path) -> None:
-    (rows,) = columns.Table.of(folder / "labels.csv").chunks(["address", "label"])
+    (rows,) = columns.InputTable.of(folder / "labels.csv").chunks(["address", "label"])
     assert Counter(rows.columns["label"]) == dict.fromkeys(CLASSES, 10)
     assert sum(CLASSES.values()) == 816
     assert set(rows.columns["address"]) <= {*chain["from_address"].to_pylist(), *chain["to_address"].to_pylist()}

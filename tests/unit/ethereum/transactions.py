@@ -12,7 +12,7 @@ from mggcn._io.locations import Location
 from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._build_files import BuildInputs
 from mggcn.ethereum._engines import open_engine, stage_files
-from mggcn.ethereum._pipeline import Tally
+from mggcn.ethereum._pipeline import RuleCounts
 
 ETH = 10**18
 Row = dict[str, Any]
@@ -52,7 +52,7 @@ def write(path: Path, rows: Sequence[Row], schema: Any = None) -> Path:
     return path
 
 
-def stages(work: Path, *files: Path, engine: str = "duckdb", **options: Any) -> tuple[Tally, list[Row], list[Row]]:
+def stages(work: Path, *files: Path, engine: str = "duckdb", **options: Any) -> tuple[RuleCounts, list[Row], list[Row]]:
     """The tally, accounts and links of files, of which all rows may be dropped; exact numbers are Python's integers."""
     work.mkdir()
     folder = Location.of(work)
@@ -69,5 +69,5 @@ def _integers(row: Row) -> Row:
     return {name: int(value) if isinstance(value, Decimal) else value for name, value in row.items()}
 
 
-def counts(tally: Tally) -> dict[str, int]:
+def counts(tally: RuleCounts) -> dict[str, int]:
     return {rule: count for rule, count in (tally.dropped | tally.changed).items() if count}

@@ -32,14 +32,14 @@ from mggcn.training._record import Epoch
 from tests.unit.experiments.test_schedule import CPU, jobs_of, schedule_of
 
 
-def execute(dataset: Dataset, jobs: list[Job], ledger: Ledger) -> tuple[list[Outcome], list[str]]:
+def execute(dataset: Dataset, jobs: list[Job], ledger: Ledger, **options: int) -> tuple[list[Outcome], list[str]]:
     started: list[str] = []
 
     def watch(job: Job) -> Silent:
         started.append(job.title)
         return Silent()
 
-    return list(execution.execute(dataset, jobs, ledger, watch)), started
+    return list(execution.execute(dataset, jobs, ledger, watch, **options)), started
 
 
 def test_finished_runs_are_kept_and_the_rest_is_run(small: Dataset, tmp_path: Path) -> None:
@@ -75,7 +75,6 @@ def test_a_run_is_the_one_that_fit_gives(small: Dataset, tmp_path: Path) -> None
 def test_any_method_warms_up_with_few_targets(
     small: Dataset, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "_FEW", 8)
     trained = []
     fit_plan = execution.fit_plan
 
@@ -87,7 +86,7 @@ def test_any_method_warms_up_with_few_targets(
     monkeypatch.setattr(execution, "fit_plan", watched)
     experiment = Experiment("tiny", ("small",), (Variant(method, method),), 1, settings={"epochs": 2})
     jobs = Schedule(experiment, "small", DataIdentity.of(small)).jobs(CPU)
-    [outcome], _ = execute(small, jobs, Ledger(tmp_path / "r.jsonl"))
+    [outcome], _ = execute(small, jobs, Ledger(tmp_path / "r.jsonl"), few=8)
     assert trained == [[8, 6, 6], [30, 12, 18]]
     assert outcome.record is not None
 

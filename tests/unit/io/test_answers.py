@@ -25,7 +25,6 @@ def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(answers, "MOST_BYTES", 16 * _MIB)
     monkeypatch.setattr(etherscan, "_SECONDS", 0.3)
-    monkeypatch.setattr(planetoid_files, "_SECONDS", 0.3)
     monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda _: None))
 
 
@@ -53,7 +52,7 @@ def test_a_crawl_of_a_hostile_server_ends_in_one_line(
 def _downloaded(url: str) -> tuple[str, bytes]:
     """The problem of a download, and what it gave."""
     try:
-        return "", planetoid_files.download(url)
+        return "", planetoid_files.download(url, seconds=0.3)
     except InputError as error:
         return str(error), b""
 

@@ -136,7 +136,7 @@ def test_a_missing_half_is_damage(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_drafts_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     write(tmp_path, state(1))
     (tmp_path / ".000002.json.1a2b3c4d.mggcn-tmp").write_bytes(b"{")
     assert read(tmp_path) is not None

@@ -172,7 +172,7 @@ def backward(
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
-    """In float32 or tf32 also where training is in bfloat16, which would round both matrices first."""
+    """A product in float32 or tf32, also where training is in bfloat16, which would round both matrices first."""
     with torch.autocast("cuda", enabled=False):
         return a @ b
 
