@@ -16,7 +16,9 @@ from mggcn.methods import METHODS, method_class
 from mggcn.methods.label_propagation import spread
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import unequal_weights
+from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.training._compute import Compute
+from mggcn.training._inference import Inference
 from tests.conftest import small_dataset
 
 CPU = Compute(torch.device("cpu"))
@@ -29,8 +31,9 @@ SETTINGS: dict[str, dict[str, object]] = {
     "cluster-gcn in parts": {"parts": 6, "parts_per_batch": 2},
     "fastgcn over all nodes": {"candidates": "all", "precompute": False},
     "graphsage-mean whole": {"full_eval": True},
+    **{f"{name} by weight": {"draw_by": "weight", "fanouts": "2"} for name in METHODS if "graphsage" in name},
 }
-LATER = ("mg-gcn", "graphsage-mean", "graphsage-gcn", "mg-graphsage", "deepwalk", "node2vec")
+LATER = ("deepwalk", "node2vec")
 WEIGHTED = [name for name in SETTINGS if method_class(name.partition(" ")[0]).reads_edges and name not in LATER]
 
 
@@ -91,12 +94,47 @@ def same(one: mggcn.Run, other: mggcn.Run) -> bool:
     return is_weights and np.array_equal(*probabilities)
 
 
+@pytest.mark.filterwarnings("ignore:small. graphsage-.* does not use the weights")
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_weights_of_one_change_no_bit_and_others_do(small: Dataset, name: str) -> None:
     plain = fitted(small, name)
     assert same(plain, fitted(with_weights(small, "ones"), name))
     if name not in ("graphsage-pool", "graphsage-lstm"):
         assert not same(plain, fitted(with_weights(small, "fractions"), name))
+
+
+@pytest.mark.parametrize("kind", ["whole", "fractions"])
+@pytest.mark.parametrize("direction", ["both", "directed"])
+@pytest.mark.parametrize("include_self", [False, True])
+def test_means_of_drawn_neighbours_are_weighted(kind: str, direction: str, include_self: bool) -> None:
+    data = with_weights(small_dataset(), kind, direction)
+    matrix = repeated(data) if kind == "whole" else dense(data.graph)
+    weights = matrix + np.eye(60) * include_self
+    for fanout in (2, 99):
+        batch = NeighborSampler(data.graph, (fanout,), include_self, weigh=True).batch(np.arange(60), Key.of(0))
+        (block,) = batch.blocks
+        senders = batch.nodes.numpy()[block.indices.numpy()]
+        for node in range(60):
+            part = slice(*block.indptr[node : node + 2].tolist())
+            assert senders[part].size == min(fanout, np.count_nonzero(matrix[node])) + include_self
+            expected = weights[node, senders[part]] / max(weights[node, senders[part]].sum(), 1e-9)
+            np.testing.assert_allclose(block.weight[part], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["graphsage-mean", "graphsage-gcn", "mg-graphsage"])
+def test_whole_neighbourhoods_are_weighted_as_what_a_large_fan_out_draws(small: Dataset, name: str) -> None:
+    data, nodes = with_weights(small, "fractions"), np.arange(60)
+    plans = [resolve(name, "small", {"fanouts": "99", "full_eval": full}) for full in (False, True)]
+    methods = [plan.prepare(data, Key.of(1), CPU) for plan in plans]
+    scores = [Inference(method.model, method.eval, Key.of(0), CPU).predict(nodes) for method in methods]
+    torch.testing.assert_close(*scores, rtol=1e-5, atol=1e-5)
+
+
+def test_means_of_neighbours_drawn_by_weight_are_plain(small: Dataset) -> None:
+    data = with_weights(small, "fractions")
+    prepared = resolve("graphsage-mean", "small", {"draw_by": "weight"}).prepare(data, Key.of(1), CPU)
+    (batch,) = prepared.train.sampler.batches(np.arange(60), Key.of(0), 60)
+    assert all(block.weight is None for block in batch.blocks)
 
 
 def test_weights_that_are_all_one_are_none(small: Dataset) -> None:
