@@ -121,9 +121,9 @@ def split_and_source(
 
 
 def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
-    """The note on weights and other values of edges in ``origin``, which are not used; none if there are none."""
+    """The note on values of edges in ``origin`` that are not used; none if there are none."""
     listed = ", ".join(names)
-    return [f"edge weights and attributes are not used: ignored {listed} of {origin}"] if listed else []
+    return [f"edge attributes are not used: ignored {listed} of {origin}"] if listed else []
 
 
 def unused_notes(names: Iterable[str], origin: str) -> list[str]:
@@ -148,6 +148,7 @@ def all_notes(
     *,
     direction: Direction | None,
     lists_edges_once: bool,
+    is_weighted: bool = False,
 ) -> tuple[list[str], tuple[str, ...]]:
     """The notes that are warnings, too, and all notes of a data set.
 
@@ -157,19 +158,38 @@ def all_notes(
         changed: how edges were removed, joined and reversed.
         direction: that the user has chosen; None if edges became undirected by default.
         lists_edges_once: see :func:`from_arrays`.
+        is_weighted: whether the edges have weights.
     """
     one_way = one_way_note(changed.reverses) if direction is None else []
-    counts = zip(changed[:2], ("self-loop", "duplicate edge"), strict=True)
-    removed = " and ".join(f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count)
     shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
-    others = [*made.notes, *(one_way if lists_edges_once else ()), *([f"{removed} removed"] if removed else [])]
+    others = [*made.notes, *(one_way if lists_edges_once else ()), *_changes_notes(changed, is_weighted=is_weighted)]
     return shown, (*shown, *others)
+
+
+def _changes_notes(changed: Changes, *, is_weighted: bool) -> list[str]:
+    """The notes on edges that were removed and joined."""
+    same = 0 if is_weighted else changed.duplicates
+    counts = ((changed.loops, "self-loop", ""), (same, "duplicate edge", ""), (changed.zeros, "edge", " of weight 0"))
+    removed = " and ".join(f"{count:,} {what}{'s' * (count > 1)}{kind}" for count, what, kind in counts if count)
+    joined = changed.duplicates - same
+    parallel = f"{joined:,} parallel edge{'s' * (joined > 1)} joined, weights added"
+    both = f"{changed.sums:,} edge{'s' * (changed.sums > 1)} given in both directions: weights added"
+    return [
+        *([f"{removed} removed"] if removed else []),
+        *([parallel] if joined else []),
+        *([f"{both}; direction 'directed' keeps them apart"] if changed.sums else []),
+    ]
+
+
+def weights_note(origin: str, without: str) -> str:
+    """The note that says where the weights of edges are from, and what leaves them out."""
+    return f"weights of edges: {origin}; {without} leaves them out"
 
 
 def one_way_note(count: int) -> list[str]:
     """The note on edges that were made undirected, none if there are none."""
     edges = "1 edge has" if count == 1 else f"{count:,} edges have"
-    return [f"{edges} no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"] if count else []
+    return [f"{edges} no reverse: taken as undirected; direction 'directed' keeps directions"] if count else []
 
 
 def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], bool]:

@@ -9,7 +9,7 @@ from mggcn.data._npz import read_npz
 from mggcn.errors import DataWarning, InputError
 
 N = 20
-ONE_WAY = "19 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"
+ONE_WAY = "19 edges have no reverse: taken as undirected; direction 'directed' keeps directions"
 
 
 def _fields(**changed: object) -> dict[str, object]:
@@ -58,7 +58,7 @@ def test_direction_and_name_are_taken(tmp_path: Path):
 def test_values_of_edges_are_ignored_with_a_warning(tmp_path: Path):
     edges = np.array([[0, 1, 0, 3], [1, 0, 1, 3]])
     path = _write(tmp_path, edge_index=edges, edge_weight=np.ones(4), weight=np.ones(4))
-    note = "edge weights and attributes are not used: ignored edge_weight, weight of mine.npz"
+    note = "edge attributes are not used: ignored edge_weight, weight of mine.npz"
     with pytest.warns(DataWarning, match=f"mine: {note}"):
         data = read_npz(path)
     assert data.notes == (note, "1 self-loop and 1 duplicate edge removed")

@@ -52,7 +52,7 @@ def test_adj_t_takes_the_place_of_edge_index(direction: str) -> None:
 
 def test_values_of_adj_t_are_weights() -> None:
     data = _data(edge_index=None, adj_t=_adj_t(torch.tensor([1.0, 0.0, 0.5])))
-    with pytest.warns(DataWarning, match="pyg: edge weights and attributes are not used: ignored the values of adj_t"):
+    with pytest.warns(DataWarning, match="pyg: edge attributes are not used: ignored the values of adj_t"):
         graph = Dataset.from_pyg(data, direction="both").graph
     assert [graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
 
@@ -99,7 +99,7 @@ def test_every_key_that_is_not_used_is_named() -> None:
     with pytest.warns(DataWarning) as caught:
         notes = Dataset.from_pyg(data, seed=None, direction="both").notes
     assert notes == (
-        "edge weights and attributes are not used: ignored edge_attr of data",
+        "edge attributes are not used: ignored edge_attr of data",
         "not used: adj_t, node_year, stopping_mask of data",
     )
     assert [str(warning.message) for warning in caught] == [f"pyg: {note}" for note in notes]

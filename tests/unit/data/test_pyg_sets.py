@@ -108,11 +108,11 @@ def test_of_several_splits_the_first_is_taken_with_a_warning():
 def test_values_of_edges_are_ignored_with_a_warning():
     edges = torch.tensor([[0, 1, 0, 0, 2], [1, 0, 1, 1, 2]])
     data = _chain(edge_index=edges, edge_weight=torch.ones(5), edge_attr=torch.ones(5, 2))
-    with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
+    with pytest.warns(DataWarning, match="mine: edge attributes are not used") as caught:
         dataset = Dataset.from_pyg(data, "mine")
     assert [warning.filename for warning in caught] == [__file__]
     assert dataset.notes == (
-        "edge weights and attributes are not used: ignored edge_attr, edge_weight of data",
+        "edge attributes are not used: ignored edge_attr, edge_weight of data",
         "1 self-loop and 2 duplicate edges removed",
     )
     del data.edge_weight, data.edge_attr

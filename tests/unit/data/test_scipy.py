@@ -50,10 +50,10 @@ def test_sparse_features_stay_sparse_and_are_copied() -> None:
 
 
 def test_weights_are_reported_and_zeros_are_no_edges() -> None:
-    with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
+    with pytest.warns(DataWarning, match="mine: edge attributes are not used") as caught:
         data = Dataset.from_scipy(_adjacency([0.5, 0, 1]), np.ones((4, 1)), name="mine", direction="both")
     assert [warning.filename for warning in caught] == [__file__]
-    assert data.notes == ("edge weights and attributes are not used: ignored values of adjacency",)
+    assert data.notes == ("edge attributes are not used: ignored values of adjacency",)
     assert [data.graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
     for ones in ([True, True, True], [1, 0, 1]):
         assert Dataset.from_scipy(_adjacency(ones), np.ones((4, 1)), direction="both").notes == ()
