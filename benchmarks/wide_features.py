@@ -21,7 +21,7 @@ from benchmarks.speed.epoch import EpochRunner
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.graph import Graph
-from mggcn.methods import mg_gcn
+from mggcn.methods._fine import Fine
 from mggcn.runs import resolve
 
 NODES, EDGES, TAGS, TAGS_A_NODE, CLASSES = 7575, 239738, 12047, 24, 9
@@ -50,7 +50,7 @@ def main() -> int:
     plans = {name: resolve(name, "photographers", preset="paper") for name in ("mg-gcn", "graphsage-mean")}
     with ExitStack() as stack:
         chosen = stack.enter_context(EpochRunner(plans["mg-gcn"], data, cpu, None))
-        with patch.object(mg_gcn, "averaged_later", return_value=None):
+        with patch.object(Fine, "averaged_later", return_value=None):
             averages = stack.enter_context(EpochRunner(plans["mg-gcn"], data, cpu, None))
         sage = stack.enter_context(EpochRunner(plans["graphsage-mean"], data, cpu, None))
         tasks = {"mg-gcn, as chosen": chosen, "mg-gcn, with averages": averages, "graphsage-mean": sage}

@@ -8,7 +8,7 @@ from generate.committed import about, packed, sections
 from generate.roles import plain
 from mggcn.experiments._report_tables import duration, percent
 from mggcn.experiments._sections import Row
-from mggcn.methods import METHODS, published
+from mggcn.methods import EDGE_PARTS, METHODS, published
 from mggcn.methods.method import Method
 from mggcn.methods.settings import settings_of, written
 from mggcn.runs import resolve
@@ -50,16 +50,17 @@ def _index() -> str:
         "# Methods",
         "",
         "Every method is one class in `src/mggcn/methods`. All of them train in one loop, on one split, with "
-        "one clock. `mggcn train cora --method NAME` trains one, `mggcn compare cora --methods all` all of them. "
+        "one clock. *Uses of edges* says what a method can use of edges that have directions, weights or types. "
+        "`mggcn train cora --method NAME` trains one, `mggcn compare cora --methods all` all of them. "
         "Numbers are mean test accuracies in %, with the number of seeds; [Methods compared](../compare.md) has the "
         "rest of the columns.",
         "",
-        "| method | what it is | Cora | Citeseer | Pubmed |",
-        "|---|---|---:|---:|---:|",
+        "| method | what it is | uses of edges | Cora | Citeseer | Pubmed |",
+        "|---|---|---|---:|---:|---:|",
     ]
     for name in METHODS:
         cells = [_short(_compared().get((name, dataset))) for dataset in _DATASETS[:3]]
-        lines.append(f"| [{name}]({name}.md) | {_title(name)} | {' | '.join(cells)} |")
+        lines.append(f"| [{name}]({name}.md) | {_title(name)} | {_of_edges(name)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -67,7 +68,7 @@ def _page(name: str) -> str:
     _, _, rest = _docstring(name).partition("\n\n")
     parts = [
         f"# {name}",
-        f"{_title(name)}.",
+        f"{_title(name)}. Of directions, weights and types of edges it uses: {_of_edges(name)}.",
         rest,
         "## Settings",
         f"`mggcn train DATASET --method {name} --set NAME=VALUE …`. The settings of training, which all methods "
@@ -79,6 +80,10 @@ def _page(name: str) -> str:
         _numbers(name),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _of_edges(name: str) -> str:
+    return ", ".join(part for part in EDGE_PARTS if part in METHODS[name].reads_edges) or _NONE
 
 
 def _docstring(name: str) -> str:

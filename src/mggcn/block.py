@@ -21,6 +21,9 @@ from mggcn.keys import Key
 
 Nodes = NDArray[np.int64]
 
+EDGE_VALUES = ("weight", "edge_weight", "edge_type")
+"""The fields of a block that may hold a value for each of its edges."""
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -34,6 +37,10 @@ class Block:
         weight: [num_edges] the factors of a weighted sum, which may require gradients; None for the mean.
         group: when set, every receiver t has exactly ``group`` senders, the rows t, t + num_dst, t + 2·num_dst …, and
             its root is row t, so that a dense reduction over [group, num_dst, channels] can be used.
+        edge_weight: [num_edges] float32 the weight of the graph's edge between sender and receiver or, in a skip block,
+            of the edge by which the pick came; 1 for a node and itself. None unless the sampler was asked for it.
+        edge_type: [num_edges] int64 the relation of that edge in the row of the receiver (of the node that the pick
+            came by), see :class:`mggcn.graph.EdgeSchema`; the number of relations for a node and itself.
     """
 
     num_src: int
@@ -42,6 +49,8 @@ class Block:
     root: Tensor
     weight: Tensor | None = None
     group: int | None = None
+    edge_weight: Tensor | None = None
+    edge_type: Tensor | None = None
 
     @property
     def num_dst(self) -> int:

@@ -11,7 +11,7 @@ from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from tests.gpu import GPU
 from tests.reference import aggregate as reference
-from tests.strategies import graphs
+from tests.strategies import graphs, weighted_graphs
 
 
 def compare_on_cpu(graph: Graph, x: NDArray[np.float32], *, include_self: bool, sparse: bool = False) -> None:
@@ -68,3 +68,29 @@ def test_gpu_equals_reference(include_self: bool, width: int) -> None:
     )
     x = rng.normal(size=(40, width)).astype(np.float32)
     compare_on_gpu(graph, x, include_self=include_self, device=GPU)
+
+
+@given(graph=weighted_graphs(), width=st.integers(1, 5), include_self=st.booleans(), data=st.data())
+def test_weighted_means_over_relations_equal_the_reference(
+    graph: Graph, width: int, include_self: bool, data: st.DataObject
+) -> None:
+    numbers = st.sets(st.sampled_from(range(len(graph.schema.relations))), min_size=1)
+    relations = data.draw(st.none() | numbers.map(sorted))
+    if graph.relations is not None and graph.relations.number is None:
+        relations = None
+    x = np.random.default_rng(0).normal(size=(graph.num_nodes, width)).astype(np.float32)
+    options = {"include_self": include_self, "relations": relations}
+    expected = reference.neighbour_mean(graph, x, **options)
+    np.testing.assert_allclose(neighbour_mean(graph, x, **options), expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(neighbour_mean(graph, csr_array(x), **options).toarray(), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("include_self", [False, True])
+def test_weighted_means_on_a_gpu_equal_the_reference(include_self: bool) -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(*rng.integers(0, 40, (2, 300)), 40, direction="in", weight=rng.lognormal(size=300))
+    x = rng.normal(size=(40, 150)).astype(np.float32)
+    arrays = (graph.indptr, graph.indices, x, graph.neighbour_weights())
+    means = neighbour_mean_on(*(shared_tensor(array).to(GPU) for array in arrays), include_self=include_self)
+    expected = reference.neighbour_mean(graph, x, include_self=include_self)
+    np.testing.assert_allclose(means.cpu().numpy(), expected, rtol=1e-5, atol=1e-6)

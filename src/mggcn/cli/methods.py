@@ -2,6 +2,10 @@
 
 import re
 import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mggcn.methods import Method
 
 _WIDTH = 100
 _ANY = "any features"  # the condition of settings that do not depend on the data
@@ -19,11 +23,12 @@ def methods(name: str | None = None, /) -> None:
     from mggcn.training import Training
 
     if name is None:
-        print(aligned([[method, _plain(describe.title(kind))] for method, kind in METHODS.items()]))
+        listed = [[method, _of_edges(kind), _plain(describe.title(kind))] for method, kind in METHODS.items()]
+        print(aligned([["method", "uses of edges", "what it is"], *listed]))
         print("\nmggcn methods NAME lists the settings of a method; --set changes them.")
         return
     kind, recipe = method_class(name), published.recipe(name)
-    print(describe.title(kind))
+    print(f"{describe.title(kind)}\nOf edges it uses: {_of_edges(kind)}")
     if recipe:
         print(
             "\nValues are defaults of the class unless they are marked as our recipe, which --preset paper leaves out."
@@ -40,6 +45,13 @@ def methods(name: str | None = None, /) -> None:
             for data, value in by_data.items():
                 print(f"  {setting.name}={value}  for {data} (our recipe)")
             print(textwrap.indent(textwrap.fill(_plain(setting.description), _WIDTH), "    "))
+
+
+def _of_edges(kind: "type[Method]") -> str:
+    """What a method can read of an edge beside its ends."""
+    from mggcn.methods import EDGE_PARTS
+
+    return ", ".join(part for part in EDGE_PARTS if part in kind.reads_edges) or "–"
 
 
 def _plain(text: str) -> str:

@@ -173,8 +173,10 @@ class Section:
 
     @property
     def about(self) -> str:
-        """The sizes, source and notes of the data set, and what the experiment reproduces."""
-        described = _describe(self.measured[0].records[0].dataset) if self.measured else ""
+        """The sizes and source of the data set, the notes of its runs, and what the experiment reproduces."""
+        data = [record.dataset for row in self.measured for record in row.records]
+        notes = dict.fromkeys(note for each in data for note in each.get("notes", ()))
+        described = ". ".join(filter(None, [_describe(data[0]), *notes])) if data else ""
         reproduces = self.experiment.reproduces if self.experiment else ""
         return ". ".join(part for part in (described, f"Of the paper: {reproduces}" * bool(reproduces)) if part)
 
@@ -199,7 +201,7 @@ def _describe(dataset: Mapping[str, Any]) -> str:
         counts.append(f"{len(dataset['classes'])} classes")
     if dataset.get("split"):
         counts.append("split " + "/".join(f"{size:,}" for size in dataset["split"]))
-    parts = (", ".join(counts), str(dataset.get("source") or ""), *dataset.get("notes", ()))
+    parts = (", ".join(counts), str(dataset.get("source") or ""))
     return ". ".join(part for part in parts if part)
 
 

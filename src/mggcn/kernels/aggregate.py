@@ -109,7 +109,7 @@ def _weighted_mean(indptr, indices, number, weight, wanted, x, include_self, out
     """
     width = x.shape[1]
     total = np.empty(width, np.float64)
-    rows, weights = np.empty(4, np.int64), np.empty(4, np.float64)
+    rows, weights = np.empty(4, np.int64), np.empty(4, np.float32)
     for row in range(start, stop):
         total[:] = 0.0
         size, count = 0.0, 0
@@ -117,7 +117,7 @@ def _weighted_mean(indptr, indices, number, weight, wanted, x, include_self, out
             if number.size > 0 and not wanted[number[edge]]:
                 continue
             rows[count] = indices[edge]
-            weights[count] = weight[edge] if weight.size > 0 else 1.0
+            weights[count] = weight[edge] if weight.size > 0 else np.float32(1.0)
             size += weights[count]
             count += 1
             if count == 4:

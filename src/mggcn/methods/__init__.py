@@ -8,6 +8,7 @@ from dataclasses import is_dataclass
 from torch import nn
 
 from mggcn.errors import InputError, unknown
+from mggcn.graph import EDGE_PARTS
 from mggcn.methods import settings
 from mggcn.methods._fine import memory_for_rows
 from mggcn.methods.as_gcn import ASGCN

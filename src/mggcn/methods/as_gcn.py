@@ -24,13 +24,14 @@ Reference: Huang, Zhang, Rong and Huang: Adaptive Sampling Towards Fast Graph Re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block, DrawnBlock
-from mggcn.methods.method import GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.conv import Layer, Linear, aggregate, dropout
 from mggcn.nn.rows import Rows
 from mggcn.sampling.adjacency import propagated, propagation
@@ -52,6 +53,8 @@ class ASGCN(Network):
             the authors' code does on Reddit.
         add_identity: use I + Â instead of Â, as the authors' code does on Pubmed.
     """
+
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
 
     bias: bool = False
     samples: Count = 128

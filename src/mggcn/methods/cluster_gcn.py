@@ -18,7 +18,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from mggcn.methods.method import GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.stack import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.subgraphs import ClusterSampler
@@ -37,6 +38,7 @@ class ClusterGCN(Network):
         diagonal: the paper's λ in Ã + λ diag(Ã), for deep networks.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     redraws_targets: ClassVar[bool] = True
 
     conv: Literal["gcn", "mean"] = "mean"

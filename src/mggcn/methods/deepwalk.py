@@ -34,10 +34,10 @@ from torch.nn import functional
 
 from mggcn._io import memory
 from mggcn.errors import InputError
-from mggcn.graph import Graph
+from mggcn.graph import EdgePart, Graph
 from mggcn.kernels.walk import walk
 from mggcn.keys import Key
-from mggcn.methods.method import GraphView, Method
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.nn import MLP
 from mggcn.training import Compute, Count, Positive, Views
 
@@ -60,6 +60,7 @@ class DeepWalk(Method):
         bias: add a bias to the regression.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     uses_features: ClassVar[bool] = False
 
     dim: Count = 128

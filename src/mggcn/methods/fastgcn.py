@@ -12,11 +12,13 @@ Reference: Chen, Ma and Xiao: FastGCN: Fast Learning with Graph Convolutional Ne
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
 
-from mggcn.methods.method import GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.training import Count, Views
@@ -32,6 +34,8 @@ class FastGCN(Network):
             authors' code).
         precompute: aggregate the features once before training, so that the lowest layer is exact and not sampled.
     """
+
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
 
     samples: Count = 400
     candidates: Candidates = "neighbours"

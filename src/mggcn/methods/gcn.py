@@ -7,14 +7,15 @@ Reference: Kipf and Welling: Semi-Supervised Classification with Graph Convoluti
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mggcn._io.mapping import is_too_large
 from mggcn.errors import InputError
-from mggcn.methods.method import GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.neighbor import FullSampler, WholeGraphSampler
 from mggcn.training import View, Views
@@ -30,6 +31,8 @@ class GCN(Network):
         batches: ``mini`` takes ``batch_size`` targets per step with their whole neighbourhoods, ``full`` the whole
             graph.
     """
+
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
 
     batches: Literal["mini", "full"] = "mini"
 

@@ -19,7 +19,8 @@ from typing import ClassVar, Literal
 
 from torch import nn
 
-from mggcn.methods.method import GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.stack import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.subgraphs import SaintSampler
@@ -37,6 +38,7 @@ class GraphSAINT(Network):
         presample: before training, sub-graphs are drawn until they contain each training node this often, on average.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     redraws_targets: ClassVar[bool] = True
 
     conv: Literal["gcn", "mean"] = "mean"

@@ -18,7 +18,8 @@ Convolutional Networks, NeurIPS 2019.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mggcn.methods.method import GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.sampling.adjacency import Normalisation, propagation
 from mggcn.sampling.layerwise import LadiesSampler
 from mggcn.training import Count, Views
@@ -35,6 +36,7 @@ class LADIES(Network):
         propagation: the matrix P: ``row`` for D^-1 (A + I), which the scaled factors estimate, or ``symmetric``.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     version: ClassVar[int] = 2
 
     samples: Count = 512

@@ -16,7 +16,7 @@ from torch import nn
 from mggcn import methods
 from mggcn.block import CPUSampler, Sampler
 from mggcn.data import UNLABELLED, ArrayWriter, Cache, Dataset, Features, FolderWriter, names_in_draws
-from mggcn.graph import Direction, EdgeSchema, Graph
+from mggcn.graph import EDGE_PARTS, Direction, EdgePart, EdgeSchema, Graph
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.published import Traits
@@ -37,6 +37,8 @@ from mggcn.training import (
     features_by_density,
     inputs_of,
 )
+
+WEIGHTS: frozenset[EdgePart] = frozenset({"weight"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +142,9 @@ class Method(ABC):
     uses_features: ClassVar[bool] = True
     """Whether the method reads the features of nodes; others also train on graphs without features."""
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = frozenset()
+    """What the method can read of an edge beside its ends; a run says what of its data the method does not use."""
+
     def __new__(cls, *args: object, **values: object) -> Self:
         """Remember the names of the fields that were given."""
         method = super().__new__(cls)
@@ -155,6 +160,16 @@ class Method(ABC):
         """The fields that were given, with their values; a default that was written out is given, too."""
         names: frozenset[str] = self.__dict__["_given"]
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name in names}
+
+    @property
+    def edge_parts(self) -> frozenset[EdgePart]:
+        """What the method reads of an edge with these settings: ``reads_edges``, or less."""
+        return self.reads_edges
+
+    def unused(self, schema: EdgeSchema) -> tuple[EdgePart, ...]:
+        """What is known of the edges of a graph and not used with these settings."""
+        known = {"direction": schema.directed, "weight": schema.weighted, "type": len(schema.types) > 1}
+        return tuple(part for part in EDGE_PARTS if known[part] and part not in self.edge_parts)
 
     @classmethod
     def paper(cls, dataset: Dataset | str) -> Self:

@@ -6,14 +6,15 @@ graph, or GraphSAGE's neighbours, drawn uniformly with a fixed fan-out.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
 
-from mggcn.graph import EdgeSchema
+from mggcn.graph import EdgePart, EdgeSchema
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.methods.graphsage import GraphSAGE, fanout_per_layer
-from mggcn.methods.method import GraphView, Network
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.training import Count, Views
@@ -27,6 +28,8 @@ class MixGrainedFastGCN(Network):
         samples: nodes drawn per layer.
         candidates: draw from ``all`` nodes, or from the ``neighbours`` of the layer above.
     """
+
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
 
     samples: Count = 400
     candidates: Candidates = "neighbours"

@@ -11,7 +11,8 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from mggcn.methods.method import GraphView, Method
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.nn.stack import MLP
 from mggcn.sampling.adjacency import powers
 from mggcn.training import Count, Views
@@ -26,6 +27,7 @@ class SGC(Method):
         bias: add a bias to the regression.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     linear_in_features: ClassVar[bool] = True
 
     hops: Count = 2

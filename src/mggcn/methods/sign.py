@@ -19,8 +19,8 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.graph import EdgeSchema
-from mggcn.methods.method import GraphView, Method
+from mggcn.graph import EdgePart, EdgeSchema
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.nn.conv import Layer, Linear, dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
 from mggcn.sampling.adjacency import powers
@@ -38,6 +38,7 @@ class SIGN(Method):
         bias: add a bias to each map.
     """
 
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
     linear_in_features: ClassVar[bool] = True
 
     hops: NaturalNumber = 2

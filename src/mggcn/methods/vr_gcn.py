@@ -13,13 +13,15 @@ Reference: Chen, Zhu and Song: Stochastic Training of Graph Convolutional Networ
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block, HistoryBlock
 from mggcn.errors import InputError
-from mggcn.methods.method import GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.conv import GCNConv, aggregate, dropout
 from mggcn.nn.rows import Rows, to_dense
 from mggcn.sampling.adjacency import propagated, propagation
@@ -35,6 +37,8 @@ class VRGCN(Network):
         layers: at least 2; the first needs no neighbours.
         fanout: neighbours drawn per receiver, the paper's D; a node counts as its own neighbour.
     """
+
+    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
 
     fanout: Count = 2
 

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn.block import Batch, Block
+from mggcn.block import EDGE_VALUES, Batch, Block
 from mggcn.data import UNLABELLED, Dataset, Measure, as_features, plain
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
-from mggcn.runs._matching import labels_in, match_features
+from mggcn.runs._matching import labels_in, match
 from mggcn.runs._predictions import NUM_REASONS, to_frame
 from mggcn.runs._scorer import PickEffect, Probabilities, Scorer, dense_rows, mean_effects
 from mggcn.training import Scaled, Scaler, View, log_odds
@@ -219,7 +219,7 @@ def _target_only(scorer: Scorer, node: int) -> View:
 def _matched(scorer: Scorer) -> Dataset:
     """The graph with the run's features; warnings were given when the run was prepared."""
     with warnings.catch_warnings(action="ignore", category=InputWarning):
-        return match_features(scorer.dataset, scorer.run.record.dataset)
+        return match(scorer.dataset, scorer.run.record, scorer.run.plan.method.edge_parts)
 
 
 def _apart(scorer: Scorer, nodes: NDArray[np.int64], draw: int) -> Iterator[tuple[Batch, NDArray[np.int64]]]:
@@ -244,14 +244,18 @@ def _side_by_side(batches: Sequence[Batch]) -> Batch:
     for layer in zip(*(batch.blocks for batch in batches), strict=True):
         starts = np.cumsum([0, *(block.num_src for block in layer)]).tolist()
         ends = np.cumsum([0, *(block.indices.numel() for block in layer)]).tolist()
-        weights = [block.weight for block in layer if block.weight is not None]
+        values: dict[str, Any] = {
+            name: torch.cat([getattr(block, name) for block in layer])
+            for name in EDGE_VALUES
+            if getattr(layer[0], name) is not None
+        }
         blocks.append(
             Block(
                 starts[-1],
                 torch.cat([layer[0].indptr[:1], *(b.indptr[1:] + end for b, end in zip(layer, ends, strict=False))]),
                 torch.cat([block.indices + start for block, start in zip(layer, starts, strict=False)]),
                 torch.cat([block.root + start for block, start in zip(layer, starts, strict=False)]),
-                torch.cat(weights) if weights else None,
+                **values,
             )
         )
     nodes, targets = (torch.cat([getattr(batch, name) for batch in batches]) for name in ("nodes", "targets"))

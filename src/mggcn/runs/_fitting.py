@@ -15,7 +15,7 @@ from torch import Tensor
 from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.runs._matching import match_features
+from mggcn.runs._matching import match
 from mggcn.runs._plan import Plan
 from mggcn.runs._run import Run
 from mggcn.runs._scorer import calibration_nodes
@@ -81,8 +81,9 @@ def fit_plan(
     ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not prepared.train.sampler.draws_per_target:
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
+    unused = plan.unused_parts(given.graph)
     if isinstance(progress, NotedProgress):
-        for note in prepared.notes:
+        for note in (*([unused] if unused else []), *prepared.notes):
             progress.note(note)
         if dataset.mapped is not None and (seconds := epoch_seconds(fit)) is not None:
             progress.note(f"an epoch takes about {seconds:.1f} s")
@@ -103,7 +104,7 @@ def fit_plan(
     several = {"ranks": ranks.size} if ranks.size > 1 else {}
     plan = replace(plan, training=replace(plan.training, scaling=prepared.scaler.kind))
     record = RunRecord(
-        dataset=_describe(given, dataset),
+        dataset=_describe(given, dataset, unused),
         **plan.record_fields,
         split_seed=fit.split.seed,
         epochs=len(curve),
@@ -138,7 +139,7 @@ def _matched(dataset: Dataset, plan: Plan, origin: Run) -> Dataset:
     if dataset.classes != origin.classes:
         own = ", ".join(dataset.classes)
         raise InputError(f"{dataset.name}: classes {own}, but the run to start from has {classes}")
-    return match_features(dataset, origin.record.dataset)
+    return match(dataset, origin.record, plan.method.edge_parts)
 
 
 def _test(fit: Fit) -> tuple[dict[str, Any], float]:
@@ -177,13 +178,16 @@ def _probabilities(log_probabilities: Tensor) -> NDArray[np.float64]:
     return np.asarray(log_probabilities.exp().cpu().numpy(), np.float64)
 
 
-def _describe(dataset: Dataset, trained: Dataset) -> dict[str, Any]:
-    """The data set of a record, and the features of the model, which a warm start may have matched."""
+def _describe(dataset: Dataset, trained: Dataset, unused: str) -> dict[str, Any]:
+    """The data set of a record, with what the method does not use of it, and the features of the model.
+
+    A warm start may have matched the features.
+    """
     split = dataset.require_split()
     optional = {
         "direction": dataset.graph.direction if dataset.graph.direction != "both" else None,
         "edges": None if trained.graph.schema.is_plain else msgspec.to_builtins(trained.graph.schema),
-        "notes": list(dataset.warnings),
+        "notes": [*dataset.warnings, *([unused] if unused else [])],
         "feature_names": list(trained.feature_names),
         "encoding": msgspec.to_builtins(list(trained.encoding)),
     }

@@ -19,6 +19,7 @@ from mggcn._io.files import read_toml
 from mggcn._io.memory import size
 from mggcn.data import Cache, Dataset, prepared_folder
 from mggcn.errors import InputError
+from mggcn.graph import Graph
 from mggcn.kernels.threads import available
 from mggcn.keys import Key
 from mggcn.methods import Method, Preset, Traits, memory_for_rows, on_training_nodes, published, settings, view_of
@@ -102,6 +103,12 @@ class Plan:
             "settings": {name: _whole(value) for name, value in values.items()},
             "warm_start": self.warm_start and self.warm_start["weights"],
         }
+
+    def unused_parts(self, graph: Graph) -> str:
+        """The sentence on what is known of a graph's edges and not used by the method; empty if all of it is used."""
+        parts = [f"{part}s" for part in self.method.unused(graph.schema)]
+        listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+        return f"{self.name} does not use the {listed} of edges" if parts else ""
 
     @cached_property
     def digest(self) -> str:

@@ -125,6 +125,8 @@ def fit(
         device=choose_device(device),
         warm_start=origin.as_origin() if origin else None,
     )
+    if unused := plan.unused_parts(dataset.graph):
+        warnings.warn(f"{dataset.name}: {unused}", DataWarning, stacklevel=2)
     if checkpoint is None:
         plan.check_ranks(ranks)
         return fit_plan(dataset, plan, progress, origin=origin, ranks=ranks)

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
-from mggcn.block import Block
+from mggcn.block import EDGE_VALUES, Block
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.kernels.pick import induce
+from mggcn.kernels.edges import EdgeData, arrivals, edge_data
+from mggcn.kernels.pick import Explore, induce
 
 Grain = Literal["fine", "coarse", "near", "skip"]
 Padding = Literal["target", "none"]
@@ -39,7 +40,14 @@ def schedule(layers: int, *, has_fine: bool = True, has_skip: bool = True) -> tu
     return (first, *middle, last)
 
 
-def coarse(graph: Graph, picks: NDArray[Any], *, include_self: bool = False, threads: int | None = None) -> Block:
+def coarse(
+    graph: Graph,
+    picks: NDArray[Any],
+    *,
+    include_self: bool = False,
+    edges: bool = False,
+    threads: int | None = None,
+) -> Block:
     """Every member u of every S(v) aggregates S(v) ∩ N(u): the paper's coarse-grained aggregator.
 
     A row of padding is a copy of its target and has the same senders.
@@ -48,6 +56,7 @@ def coarse(graph: Graph, picks: NDArray[Any], *, include_self: bool = False, thr
         graph: that defines N(u).
         picks: [b, s] members of S(v), the target first, short rows padded with the target.
         include_self: make u a sender of itself, for convolutions that do not read the receiver's root row.
+        edges: look up the weight and the relation of each edge.
         threads: of the kernel; all cores when None.
     """
     b, s = picks.shape
@@ -59,13 +68,18 @@ def coarse(graph: Graph, picks: NDArray[Any], *, include_self: bool = False, thr
     indptr = np.zeros(b * s + 1, np.int64)
     np.cumsum(reached.sum(axis=2).reshape(-1), out=indptr[1:])
     senders = member * b + target
-    return Block(b * s, torch.from_numpy(indptr), torch.from_numpy(senders), torch.arange(b * s))
+    block = Block(b * s, torch.from_numpy(indptr), torch.from_numpy(senders), torch.arange(b * s))
+    if not edges:
+        return block
+    receivers = np.repeat(picks.T.reshape(-1), np.diff(indptr))
+    return with_edges(block, edge_data(graph, receivers, picks[target, member], threads=threads))
 
 
 def near(block: Block, b: int) -> Block:
     """Restrict a coarse block over b targets to the targets as receivers, which aggregate S(v) ∩ N(v)."""
     end = int(block.indptr[b])
-    return replace(block, indptr=block.indptr[: b + 1], indices=block.indices[:end], root=block.root[:b])
+    values = {name: value[:end] for name in EDGE_VALUES if (value := getattr(block, name)) is not None}
+    return replace(block, indptr=block.indptr[: b + 1], indices=block.indices[:end], root=block.root[:b], **values)
 
 
 def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding = "target") -> Block:
@@ -77,6 +91,37 @@ def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding =
         padding: ``target`` counts each row of padding as one more copy of the target; ``none`` leaves it out.
     """
     return with_skip_weight(whole_groups(*picks.shape), shared_tensor(picks), include_target, padding)
+
+
+def with_arrivals(
+    block: Block, graph: Graph, picks: NDArray[Any], *, explore: Explore = "both", threads: int | None = None
+) -> Block:
+    """Add to the skip block of [b, s] picks the weight and the relation of the edge by which each pick came.
+
+    See :func:`mggcn.kernels.edges.arrivals`; ``graph`` and ``explore`` are those with which the picks were drawn.
+    """
+    came_by = np.take_along_axis(picks, arrivals(graph, picks, explore=explore, threads=threads), axis=1)
+    return with_edges(block, edge_data(graph, came_by.reshape(-1), picks.reshape(-1), threads=threads))
+
+
+def with_edges(block: Block, found: EdgeData) -> Block:
+    """Add the weight and the relation of each edge to a block."""
+    weight, relation = torch.from_numpy(found.weight), torch.from_numpy(found.relation.astype(np.int64))
+    return replace(block, edge_weight=weight, edge_type=relation)
+
+
+def weighed(block: Block) -> Block:
+    """Multiply the factors of a block by the weights of its edges, so that those of each receiver add up to 1 again.
+
+    The mean over senders becomes the mean weighted by ``edge_weight``, in which a node itself weighs 1. Receivers whose
+    factors are all zero keep them.
+    """
+    if block.edge_weight is None:
+        raise InputError("weigh: the block has no weights of edges")
+    factors = block.factors.double() * block.edge_weight
+    total = factors.new_zeros(block.num_dst).index_add_(0, block.receivers, factors)
+    factors /= torch.where(total == 0, 1, total)[block.receivers]
+    return replace(block, weight=factors.float())
 
 
 def with_skip_weight(block: Block, picks: Tensor, include_target: bool, padding: Padding) -> Block:

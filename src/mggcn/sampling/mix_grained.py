@@ -38,6 +38,10 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
         has_fine: whether the first layer is fine, see :func:`mggcn.sampling.grains.schedule`.
         has_skip: whether the last layer is a skip connection.
         explore: whose neighbours are picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
+        edges: whether blocks have ``edge_weight`` and ``edge_type``: in coarse blocks those of the edges between the
+            picks, in the skip block those of the edge by which each pick came.
+        weigh: whether means are weighted by ``edge_weight``, see :func:`mggcn.sampling.grains.weighed`; without weights
+            of edges nothing changes.
     """
 
     table: PickTable
@@ -51,6 +55,8 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
     has_fine: bool = True
     has_skip: bool = True
     explore: Explore = "both"
+    edges: bool = False
+    weigh: bool = False
 
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; all picks are drawn in the call."""
@@ -72,12 +78,18 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
     def blocks(self, picks: NDArray[Any]) -> tuple[Block, ...]:
         """The blocks of a batch, one per layer that is not fine, from its [b, 1 + picks] picks."""
         blocks: dict[grains.Grain, Block] = {}
+        graph, threads = self.table.graph, self.threads
+        weigh = self.weigh and graph.schema.weighted
+        edges = self.edges or weigh
         if "coarse" in self._schedule or "near" in self._schedule:
-            graph, include_self = self.table.graph, self.coarse_self
-            blocks["coarse"] = grains.coarse(graph, picks, include_self=include_self, threads=self.threads)
+            block = grains.coarse(graph, picks, include_self=self.coarse_self, edges=edges, threads=threads)
+            blocks["coarse"] = grains.weighed(block) if weigh else block
             blocks["near"] = grains.near(blocks["coarse"], picks.shape[0])
         if "skip" in self._schedule:
-            blocks["skip"] = grains.skip(picks, include_target=self.include_target, padding=self.padding)
+            block = grains.skip(picks, include_target=self.include_target, padding=self.padding)
+            if edges:
+                block = grains.with_arrivals(block, graph, picks, explore=self.explore, threads=threads)
+            blocks["skip"] = grains.weighed(block) if weigh else block
         return tuple(blocks[grain] for grain in self._schedule if grain != "fine")
 
     @property

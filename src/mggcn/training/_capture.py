@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from mggcn.block import Batch, Block
+from mggcn.block import EDGE_VALUES, Batch, Block
 
 _log = logging.getLogger(__name__)
 
@@ -115,8 +115,9 @@ def _shape(batch: Batch) -> Shape:
     capacity = -1 if batch.repeats is None else batch.repeats.capacity
     sizes: list[tuple[int, ...]] = [(batch.nodes.numel(), batch.targets.numel(), capacity, batch.whole_count)]
     for block in batch.blocks:
-        weight = -1 if block.weight is None else block.weight.numel()
-        sizes.append((block.num_src, block.indptr.data_ptr(), block.indices.data_ptr(), block.root.data_ptr(), weight))
+        edges = (block.indptr.data_ptr(), block.indices.data_ptr(), block.root.data_ptr())
+        values = (-1 if getattr(block, name) is None else getattr(block, name).numel() for name in EDGE_VALUES)
+        sizes.append((block.num_src, *edges, *values))
     return tuple(sizes)
 
 
@@ -137,7 +138,7 @@ def _clone(batch: Batch) -> Batch:
     nodes = batch.nodes.clone()
     targets = nodes[: batch.targets.numel()] if _targets_lead(batch) else batch.targets.clone()
     blocks = tuple(
-        Block(b.num_src, b.indptr, b.indices, b.root, None if b.weight is None else b.weight.clone(), b.group)
+        Block(b.num_src, b.indptr, b.indices, b.root, group=b.group, **{k: v.clone() for k, v in _values(b).items()})
         for b in batch.blocks
     )
     repeats = None if batch.repeats is None else replace(batch.repeats, packed=batch.repeats.packed.clone())
@@ -148,8 +149,13 @@ def _changing(batch: Batch) -> list[Tensor]:
     """What differs between batches of a shape."""
     targets = [] if _targets_lead(batch) else [batch.targets]
     repeats = [] if batch.repeats is None else [batch.repeats.packed]
-    weights = [batch.weight, *(block.weight for block in batch.blocks)]
-    return [batch.nodes, *targets, *repeats, *(weight for weight in weights if weight is not None)]
+    weight = [] if batch.weight is None else [batch.weight]
+    return [batch.nodes, *targets, *repeats, *weight, *(v for block in batch.blocks for v in _values(block).values())]
+
+
+def _values(block: Block) -> dict[str, Tensor]:
+    """What a block holds for each edge beside the sender."""
+    return {name: value for name in EDGE_VALUES if (value := getattr(block, name)) is not None}
 
 
 def _all_changing(draws: tuple[Draws, ...]) -> list[Tensor]:

@@ -317,9 +317,9 @@ def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edges = np.array([[0, 1, 0, 3, 5], [1, 0, 1, 3, 6]])
-    npz(folder / "g.npz", edge_index=edges, edge_weight=np.ones(5), y=np.zeros(20, np.int64))
+    npz(folder / "g.npz", edge_index=edges, edge_time=np.ones(5), y=np.zeros(20, np.int64))
     notes = [
-        "edge attributes are not used: ignored edge_weight of g.npz",
+        "edge attributes are not used: ignored edge_time of g.npz",
         "1 edge has no reverse: taken as undirected; direction 'directed' keeps directions",
         "1 self-loop and 1 duplicate edge removed",
         "all training nodes are of class 'class 0': accuracy says nothing",

@@ -118,9 +118,9 @@ def test_weights_without_directions(tmp_path: Path):
         "edge attributes are not used: ignored kind, time of edges.csv",
         "weights of edges: column 'amount' of edges.csv; weight_column='none' leaves them out",
         "1 edge has no reverse: taken as undirected; direction 'directed' keeps directions",
+        "1 edge given in both directions: weights added; direction 'directed' keeps them apart",
         "1 self-loop and 1 edge of weight 0 removed",
         "2 parallel edges joined, weights added",
-        "1 edge given in both directions: weights added; direction 'directed' keeps them apart",
     )
     plain = read_tables(*tables)
     assert plain.graph.schema.is_plain

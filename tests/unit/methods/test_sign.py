@@ -32,7 +32,7 @@ def test_inputs_are_the_powers_side_by_side(small: Dataset) -> None:
 
 
 def test_the_model_is_the_papers_equation() -> None:
-    model = HopNetwork(SIGN(hops=1, hidden=4, dropout=0.0), 3, 2, torch.Generator().manual_seed(0)).eval()
+    model = HopNetwork(SIGN(hops=1, hidden=4, dropout=0.0), 6, 2, torch.Generator().manual_seed(0)).eval()
     x = torch.randn(5, 6)
     zero, one = (project(part) for project, part in zip(model.hops, (x[:, :3], x[:, 3:]), strict=True))
     expected = torch.cat([zero, one], dim=1).relu() @ model.last.weight + model.last.bias
@@ -42,7 +42,7 @@ def test_the_model_is_the_papers_equation() -> None:
 def test_sparse_rows_give_what_dense_rows_give() -> None:
     dense = random_array((9, 12), density=0.3, rng=np.random.default_rng(0), dtype=np.float32).toarray()
     sparse, table = SparseInputs(csr_array(dense)), DenseInputs((torch.from_numpy(dense),))
-    model = HopNetwork(SIGN(hops=2, hidden=5, dropout=0.0), 4, 3, torch.Generator().manual_seed(0))
+    model = HopNetwork(SIGN(hops=2, hidden=5, dropout=0.0), 12, 3, torch.Generator().manual_seed(0))
     for nodes in (torch.arange(9), torch.tensor([4, 1, 1, 7])):
         gradients = []
         for inputs in (sparse, table):

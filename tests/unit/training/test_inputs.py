@@ -74,15 +74,16 @@ def test_sparse_and_dense_products_agree_with_their_gradients(bias: bool) -> Non
 
 @pytest.mark.parametrize("hops", [1, 2])
 def test_features_averaged_later_are_the_same_rows(hops: int) -> None:
-    x, a = (
-        sparse(0.2),
-        random_array((40, 40), density=0.1, format="csr", dtype=np.float32, rng=np.random.default_rng(1)),
-    )
+    x, rng = sparse(0.2), np.random.default_rng(1)
+    a, b = (random_array((40, 40), density=0.1, format="csr", dtype=np.float32, rng=rng) for _ in range(2))
     nodes, parts = torch.tensor([3, 7, 3, 0, 39]), [x]
-    for _ in range(hops):
-        parts.append(csr_array(a @ parts[-1]))
+    for average in (a, b):
+        part = x
+        for _ in range(hops):
+            part = csr_array(average @ part)
+            parts.append(part)
     whole = np.hstack([part.toarray() for part in parts])
-    inputs = AveragedInputs(x, csr_array(a), hops, "")
+    inputs = AveragedInputs(x, (csr_array(a), b), hops)
     rows, weight = inputs.rows(nodes), torch.randn(whole.shape[1], 5, requires_grad=True)
     expected = torch.from_numpy(whole)[nodes]
     torch.testing.assert_close(rows.to_dense(), expected)
@@ -97,7 +98,7 @@ def test_values_are_dropped_before_they_are_averaged() -> None:
     nodes, key = torch.arange(40), Key.of(4)
     kept = csr_array(dropout_sparse(x, nodes, 0.5, key)).toarray()
     expected = torch.from_numpy(np.hstack([kept, a @ kept])).float()
-    rows = dropped(AveragedInputs(x, a, 1, "").rows(nodes), nodes, 0.5, key)
+    rows = dropped(AveragedInputs(x, (a,), 1).rows(nodes), nodes, 0.5, key)
     torch.testing.assert_close(rows.matmul(torch.eye(60)), expected)
     torch.testing.assert_close(to_dense(rows), expected)
 

@@ -1,0 +1,100 @@
+"""What a method does not use of the edges of its data is named before training, in records and in predictions."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import mggcn
+from mggcn.cli import main, predicted
+from mggcn.data._dataset import Dataset
+from mggcn.errors import DataWarning
+from mggcn.experiments import group
+from mggcn.graph import EdgeSchema, Graph
+from mggcn.methods import METHODS, FeatureMLP, GraphSAGEMean, GraphSAGEPool
+from mggcn.runs import Assessment, resolve
+from mggcn.training._record import Epoch
+
+QUICK = {"epochs": 1}
+
+
+def with_edges(dataset: Dataset, **options: object) -> Dataset:
+    """The data set with the same neighbours, and more known of its edges."""
+    source, target = dataset.graph.edges()
+    once = source < target
+    number = np.arange(np.count_nonzero(once))
+    known = {"weight": 1.0 + number % 3, "edge_type": number % 2, "types": ("pays", "knows")} | options
+    kept = {name: value for name, value in known.items() if value is not None}
+    return replace(dataset, graph=Graph.from_edges(source[once], target[once], dataset.num_nodes, **kept))
+
+
+@dataclass
+class Lines:
+    """Keeps the sentences before the first epoch."""
+
+    lines: list[str]
+
+    def note(self, text: str) -> None:
+        """Keep a sentence."""
+        self.lines.append(text)
+
+    def epoch(self, epoch: Epoch) -> None:
+        """Ignore an epoch."""
+
+
+@pytest.mark.parametrize(
+    ("method", "known", "sentence"),
+    [
+        ("gcn", {"direction": "directed"}, "gcn does not use the directions and types of edges"),
+        ("mlp", {"direction": "directed"}, "mlp does not use the directions, weights and types of edges"),
+        ("random-forest", {"edge_type": None, "types": None}, "random-forest does not use the weights of edges"),
+        ("graphsage-pool", {"edge_type": None, "types": None}, "graphsage-pool does not use the weights of edges"),
+        ("label-propagation", {}, "label-propagation does not use the types of edges"),
+    ],
+)
+def test_what_a_method_does_not_use_is_said_once(
+    small: Dataset, method: str, known: dict[str, object], sentence: str
+) -> None:
+    data, seen = with_edges(small, **known), Lines([])
+    with pytest.warns(DataWarning, match=f"^small: {sentence}$"):
+        run = mggcn.fit(data, method, settings=QUICK, device="cpu", progress=seen)
+    assert seen.lines == [sentence]
+    assert run.record.dataset["notes"] == [sentence]
+    assert predicted.notes(Assessment(run.predict())) == [sentence]
+    assert predicted.notes(Assessment(run.predict(small)))[:1] != [sentence]
+
+
+def test_what_is_used_or_not_there_is_not_named(small: Dataset) -> None:
+    weighted = with_edges(small, edge_type=None, types=None)
+    for data, method in ((weighted, "gcn"), (small, "mlp")):
+        run = mggcn.fit(data, method, settings=QUICK, device="cpu")
+        assert "notes" not in run.record.dataset
+
+
+def test_a_report_of_several_methods_names_what_each_does_not_use(small: Dataset) -> None:
+    data, records = with_edges(small), []
+    for method in ("gcn", "mlp"):
+        with pytest.warns(DataWarning):
+            records.append(mggcn.fit(data, method, settings=QUICK, device="cpu").record)
+    (section,) = group(records)
+    assert "gcn does not use the types of edges. mlp does not use the weights and types of edges" in section.about
+
+
+def test_one_type_is_nothing_to_use() -> None:
+    assert FeatureMLP().unused(EdgeSchema(types=("pays",))) == ()
+    assert FeatureMLP().unused(EdgeSchema(types=("pays", "knows"))) == ("type",)
+    assert GraphSAGEPool(draw_by="weight").unused(EdgeSchema(weighted=True)) == ()
+    assert GraphSAGEMean().unused(EdgeSchema(directed=True, weighted=True)) == ("direction",)
+    assert resolve("mg-gcn", "small").method.unused(EdgeSchema(True, True, ("pays", "knows"))) == ()
+
+
+def test_the_list_of_methods_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods"]) == 0
+    cells = {line.split()[0]: line.split("  ")[1:] for line in capsys.readouterr().out.splitlines()[: 1 + len(METHODS)]}
+    found = {name: next(cell.strip() for cell in row if cell) for name, row in cells.items()}
+    assert found["method"] == "uses of edges"
+    assert found["mg-gcn"] == "direction, weight, type"
+    assert found["gcn"] == "weight"
+    assert found["mlp"] == found["random-forest"] == "–"
+    assert main(["methods", "gcn"]) == 0
+    assert "Of edges it uses: weight" in capsys.readouterr().out
