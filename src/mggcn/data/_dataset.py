@@ -368,6 +368,8 @@ class Dataset:
         split_column: str = "split",
         features: "FeatureChoice" = "all",
         categories: Sequence[str] = (),
+        weight_column: str = "weight",
+        type_column: str | None = None,
         seed: int | None = 0,
         direction: Direction | None = None,
     ) -> "Dataset":
@@ -386,15 +388,26 @@ class Dataset:
             features: ``all`` other columns of ``nodes``, a list of columns, ``structural`` or ``none``.
             categories: feature columns whose values are categories even if they are numbers, dates, or many; text and
                 columns of pandas' type ``category`` are.
+            weight_column: of ``edges``: numbers of 0 or more; 0 is no edge, and the weights of parallel edges are
+                added. A column of this name is used by default, and a note says so; ``none`` reads no weights.
+            type_column: of ``edges``: texts or numbers that name at most 255 types of edges.
             seed: of the split or validation part that is drawn if ``nodes`` has none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
-                number of edges without a reverse.
+            direction: ``directed`` keeps which way each edge goes; for the others see :class:`mggcn.graph.Graph`. None
+                is ``both``, with a note on the number of edges without a reverse.
         """
         from mggcn.data._table_objects import from_pandas
         from mggcn.data._tables import TableColumns
 
         columns = TableColumns(
-            id_column, source_column, target_column, label_column, split_column, features, tuple(categories)
+            id=id_column,
+            source=source_column,
+            target=target_column,
+            label=label_column,
+            split=split_column,
+            features=features,
+            categories=tuple(categories),
+            weight=weight_column,
+            kind=type_column,
         )
         return from_pandas(edges, nodes, columns, name, seed, direction)
 

@@ -104,9 +104,6 @@ def from_arrays(
         fields["feature_names"] = made.names
     if weight is not None:
         made = replace(made, notes=[weights_note(weights_from, without_weights), *made.notes])
-        if direction is None and not changed.reverses and _adds_directions(graph, edge_index, weight):
-            text = "weights differ between the two directions of edges: added; direction 'directed' keeps them apart"
-            notes = [*notes, text]
     shown, notes = all_notes(
         notes,
         made,
@@ -133,13 +130,6 @@ def checked_weights(values: ArrayLike, num_edges: int, origin: str, without: str
         return edge_weights(_vector(values, origin), num_edges)
     except InputError as error:
         raise InputError(f"{origin}: {error}; {without} leaves them out") from None
-
-
-def _adds_directions(graph: Graph, edge_index: NDArray[Any], weight: NDArray[np.float32]) -> bool:
-    """Whether the weights of an undirected graph are sums over both directions of edges."""
-    is_kept = edge_index[0] != edge_index[1]
-    given, stored = weight.sum(where=is_kept, dtype=np.float64), graph.neighbour_weights().sum(dtype=np.float64)
-    return bool(stored > 1.5 * given)  # they are the same, or else twice as much
 
 
 @dataclass(frozen=True)
@@ -219,9 +209,11 @@ def all_notes(
         lists_edges_once: see :func:`from_arrays`.
         is_weighted: whether the edges have weights.
     """
-    one_way = one_way_note(changed.reverses) if direction is None else []
-    shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
-    others = [*made.notes, *(one_way if lists_edges_once else ()), *_changes_notes(changed, is_weighted=is_weighted)]
+    undirected = _sums_note(changed.sums)
+    undirected = [*one_way_note(changed.reverses), *undirected] if direction is None else undirected
+    is_warning = direction is None and not lists_edges_once
+    shown = [*notes, *(undirected if is_warning else ()), *made.filled]
+    others = [*made.notes, *(() if is_warning else undirected), *_changes_notes(changed, is_weighted=is_weighted)]
     return shown, (*shown, *others)
 
 
@@ -233,6 +225,12 @@ def _changes_notes(changed: Changes, *, is_weighted: bool) -> list[str]:
     joined = changed.duplicates - same
     parallel = f"{joined:,} parallel edge{'s' * (joined > 1)} joined, weights added"
     return [*([f"{removed} removed"] if removed else []), *([parallel] if joined else [])]
+
+
+def _sums_note(count: int) -> list[str]:
+    """The note on undirected edges whose weights are sums, none if there are none."""
+    edges = f"{count:,} edge{'s' * (count > 1)} given in both directions"
+    return [f"{edges}: weights added; direction 'directed' keeps them apart"] if count else []
 
 
 def weights_note(origin: str, without: str) -> str:
