@@ -1,4 +1,4 @@
-"""The neighbour kernel against the reference, bit for bit; the reference against uniform draws, by statistics."""
+"""The neighbour kernel against the reference, bit for bit; draws against their distributions, by statistics."""
 
 import itertools
 from collections import Counter
@@ -12,9 +12,11 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels._compiled import Ints
 from mggcn.kernels.neighbors import draw_neighbours
+from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from tests.reference import neighbors as reference
-from tests.strategies import graphs
+from tests.reference.weights import weights_by_pair
+from tests.strategies import graphs, weighted_graphs
 
 
 def compare_on_cpu(
@@ -89,6 +91,70 @@ def test_the_neighbours_of_a_hub_are_equally_likely() -> None:
     share = fanout / size
     deviation = np.sqrt(trials * share * (1 - share))
     assert np.abs(counts[1:] - trials * share).max() < 5 * deviation
+
+
+def compare_by_weight(
+    graph: Graph, receivers: Ints, fanout: int, key: Key, *, include_self: bool = False, names: Ints | None = None
+) -> None:
+    """Compare the neighbours drawn by weight for every receiver, bit for bit."""
+    sums = PickTable.of(graph, by="weight").sums
+    options = {"include_self": include_self, "names": names, "sums": sums}
+    weights, listed = weights_by_pair(graph), None if names is None else names.tolist()
+    drawn = reference.draw_by_weight(graph, weights, receivers.tolist(), fanout, key, listed)
+    expected = [[node] * include_self + row for node, row in zip(receivers.tolist(), drawn, strict=True)]
+    assert rows(*draw_neighbours(graph, receivers, fanout, key, **options)) == expected
+
+
+@settings(max_examples=4 * settings().max_examples)
+@given(graph=weighted_graphs(), fanout=st.integers(1, 9), seed=st.integers(0, 2**64 - 1), include_self=st.booleans())
+def test_draws_by_weight_equal_the_reference(graph: Graph, fanout: int, seed: int, include_self: bool) -> None:
+    names = np.random.default_rng(seed).integers(-(2**63), 2**63, graph.num_nodes)
+    for each in (None, names):
+        compare_by_weight(graph, np.arange(graph.num_nodes), fanout, Key(seed), include_self=include_self, names=each)
+
+
+def heavy_hub(size: int, spread: float = 3.0) -> Graph:
+    """A hub whose edges have very different weights, with a ring around it."""
+    plain, rng = hub_and_ring(size), np.random.default_rng(size)
+    source, target = plain.edges()
+    once = source < target
+    return Graph.from_edges(
+        source[once], target[once], size + 1, weight=rng.lognormal(0, spread, np.count_nonzero(once))
+    )
+
+
+@pytest.mark.parametrize("spread", [1.0, 12.0])
+def test_draws_by_weight_from_long_rows_equal_the_reference(spread: float) -> None:
+    graph = heavy_hub(700, spread)
+    for fanout in (1, 25, 300, 699, 700, 800):
+        compare_by_weight(graph, np.array([0]), fanout, Key.of(fanout))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_any_number_of_threads_draws_the_same_by_weight(threads: int) -> None:
+    graph = heavy_hub(20_000)
+    nodes, sums = np.random.default_rng(0).permutation(20_001), PickTable.of(graph, by="weight").sums
+    once = draw_neighbours(graph, nodes, 2, Key.of(3), sums=sums, threads=1)
+    many = draw_neighbours(graph, nodes, 2, Key.of(3), sums=sums, threads=threads)
+    assert all(np.array_equal(a, b) for a, b in zip(once, many, strict=True))
+
+
+def test_ordered_choices_follow_the_weights() -> None:
+    """Chi-square over the 60 ordered choices of 3 out of 5 with the probabilities written out."""
+    weights, trials = dict(zip(range(1, 6), (1.0, 0.5, 4.0, 2.0, 0.25), strict=True)), 40_000
+    graph = Graph.from_edges([0] * 5, [*weights], 6, weight=[*weights.values()])
+    sums = PickTable.of(graph, by="weight").sums
+    counts = Counter(
+        tuple(draw_neighbours(graph, np.array([0]), 3, Key.of(seed), sums=sums, threads=1)[1].tolist())
+        for seed in range(trials)
+    )
+    chi, total = 0.0, sum(weights.values())
+    for a, b, c in itertools.permutations(weights, 3):
+        first, second = weights[a] / total, weights[b] / (total - weights[a])
+        expected = trials * first * second * weights[c] / (total - weights[a] - weights[b])
+        chi += (counts[a, b, c] - expected) ** 2 / expected
+    assert sum(counts.values()) == trials
+    assert abs(chi - 59) < 5 * np.sqrt(2 * 59)
 
 
 def test_nothing_to_draw() -> None:

@@ -1,8 +1,5 @@
 """Every back end of the pick kernel against the reference, bit for bit."""
 
-from collections import defaultdict
-from fractions import Fraction
-
 import numpy as np
 import pytest
 import torch
@@ -17,6 +14,7 @@ from mggcn.keys import Key
 from tests.gpu import GPU
 from tests.properties import assert_picks_are_valid
 from tests.reference import pick as reference
+from tests.reference.weights import weights_by_pair
 from tests.strategies import graphs, weighted_graphs
 
 
@@ -64,12 +62,7 @@ def weights_of(graph: Graph, by: PickBy | Ints) -> reference.Weights:
         return by.tolist()
     if by != "weight" or graph.relations is None:
         return graph.degrees.tolist() if by == "degree" else [1] * graph.num_nodes
-    unit, total = Fraction(2) ** -RunningSums(graph, by).exponent, defaultdict(Fraction)
-    for node in range(graph.num_nodes):
-        entries = graph.relations_of(node)
-        for neighbour, weight in zip(entries.indices.tolist(), entries.weights().tolist(), strict=True):
-            total[node, neighbour] += Fraction(weight)
-    return {pair: max(round(Fraction(float(np.float32(float(weight)))) / unit), 1) for pair, weight in total.items()}
+    return weights_by_pair(graph)
 
 
 @settings(max_examples=14 * settings().max_examples)

@@ -47,7 +47,8 @@ def load(name: str, _: str | None, _root: Path | None, seed: int, _mmap: bool | 
 def _graph(rng: np.random.Generator, name: str, group: NDArray[np.int64], y: NDArray[np.int64]) -> Graph:
     """The edges, with what ``name`` says of them."""
     if name == "direction-labels":  # a node of group g and class y sends to nodes of group 1 - y and class g
-        source, target = _drawn(rng, group, y, 1 - y, group)
+        sent, received = _drawn(rng, group, y, 1 - y, group), _drawn(rng, group, y, y, 1 - group)
+        source, target = np.concatenate([sent, received[::-1]], axis=1)
         turned = rng.random(source.size) < _UNSURE / 2
         ends = np.where(turned, target, source), np.where(turned, source, target)
         return Graph.from_edges(*ends, _NODES, direction="directed")

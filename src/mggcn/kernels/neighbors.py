@@ -1,10 +1,15 @@
-"""Neighbours drawn uniformly without replacement: GraphSAGE's fan-outs, in a random order, and VR-GCN's subsets.
+"""Neighbours drawn without replacement: GraphSAGE's fan-outs, in a random order, and VR-GCN's subsets.
 
 Each receiver's row of the graph is shuffled from the front (Fisher and Yates) and cut after ``fanout`` steps, so that
 every ordered selection of neighbours is equally likely. Step i of receiver v uses the hash of (key, name of v, i);
 its name is what depends on its id, or its number without ids. Cost and memory do not depend on the degrees: a row
 longer than the fan-out is never copied, only the positions that the shuffle has changed are stored. A subset of the
 entries of each row, whose order does not matter, is drawn by Floyd's algorithm.
+
+By weight, step i draws one of the neighbours that are left in proportion to the weight of its edge, with the same hash:
+a point on the line on which they lie one after the other, in the order of the row. That line is the row's running sums
+without the pieces of neighbours drawn before, so that a point is found by moving it past those pieces, in their order,
+and one search; nothing is rejected. The cost of a step depends on the fan-out but not on the degree.
 """
 
 from functools import partial
@@ -16,6 +21,7 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels._compiled import AnyInts, Ints, below, compiled, fold
+from mggcn.kernels.pick import entry_at
 from mggcn.keys import Key
 
 
@@ -27,12 +33,14 @@ def draw_neighbours(
     *,
     include_self: bool = False,
     names: Ints | None = None,
+    sums: AnyInts | None = None,
     threads: int | None = None,
 ) -> tuple[Ints, AnyInts]:
-    """Draw at most ``fanout`` neighbours of every receiver [n], uniformly and without replacement, in a random order.
+    """Draw at most ``fanout`` neighbours of every receiver [n], without replacement, in a random order.
 
     They do not depend on the other receivers nor on the number of threads. ``names`` [num_nodes] identify nodes in the
-    hashes; ``include_self`` lists the receiver itself before its neighbours.
+    hashes; ``include_self`` lists the receiver itself before its neighbours. Draws are uniform, or by weight if there
+    are the running ``sums`` [num_stored] of :class:`mggcn.kernels.pick.PickTable`.
 
     Returns:
         [n + 1] the start of each receiver's senders, and [num_edges] the senders.
@@ -47,7 +55,7 @@ def draw_neighbours(
     out = np.empty(int(starts[-1]), graph.indices.dtype)
     of_receivers = receivers if names is None else names[receivers]
     arrays = (graph.indptr, graph.indices, receivers, of_receivers, fanout, lead, np.uint64(key.value), starts, out)
-    fill = partial(_draw, *arrays)
+    fill = partial(_draw, *arrays) if sums is None else partial(_draw_by_weight, sums, *arrays)
     threading.over_ranges(fill, receivers.size, chunk=2048, threads=threads)
     return starts, out
 
@@ -93,6 +101,31 @@ def _draw(indptr, indices, receivers, names, fanout, lead, key, starts, out, sta
             _shuffle(row, fold(key, names[number]), part)
         else:
             _cut_shuffle(row, fold(key, names[number]), taken, moved, part)
+
+
+@compiled
+def _draw_by_weight(sums, indptr, indices, receivers, names, fanout, lead, key, starts, out, start, stop):
+    """As :func:`_draw`, but in proportion to the weights of which ``sums`` [num_stored] has the running sums."""
+    taken = np.empty(fanout, np.int64)  # entries of the row that were drawn, in ascending order
+    for number in range(start, stop):
+        node = receivers[number]
+        first, end = indptr[node], indptr[node + 1]
+        out[starts[number] : starts[number] + lead] = node
+        part = out[starts[number] + lead : starts[number + 1]]
+        stream, left = fold(key, names[number]), np.int64(sums[end - 1]) if end > first else np.int64(0)
+        for step in range(part.size):
+            point, position = below(fold(stream, step), np.uint64(left)), 0
+            while position < step:
+                before = np.int64(sums[taken[position] - 1]) if taken[position] > first else np.int64(0)
+                if point < before:
+                    break
+                point += np.int64(sums[taken[position]]) - before
+                position += 1
+            entry = entry_at(sums, first, end, point)
+            taken[position + 1 : step + 1] = taken[position:step].copy()
+            taken[position] = entry
+            left -= np.int64(sums[entry]) - (np.int64(sums[entry - 1]) if entry > first else np.int64(0))
+            part[step] = indices[entry]
 
 
 def subset(indptr: AnyInts, names: Ints, most: int, key: Key) -> tuple[Ints, Ints]:

@@ -269,6 +269,13 @@ def _first_above(values, low, high, value, guess):
 
 
 @njit(inline="always")
+def entry_at(sums, start, stop, point):
+    """The entry of the row start … stop - 1 that holds ``point``: the first whose running sum is above it."""
+    guess = start + np.int64(np.float64(point) / np.float64(sums[stop - 1]) * np.float64(stop - start))
+    return _first_above(sums, start, stop, point, min(guess, stop - 1))
+
+
+@njit(inline="always")
 def _search(indptr, symmetric, u, w):
     """Where to look for w in N(u), or for u in N(w) if the graph is symmetric and that row is shorter.
 

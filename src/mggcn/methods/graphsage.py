@@ -4,6 +4,10 @@ Inputs are x; blocks are neighbours drawn uniformly with a fixed fan-out per lay
 aggregators ``mean``, ``pool`` and ``lstm`` concatenate a node's own row with the aggregate of its neighbours; ``gcn``
 averages them together.
 
+Weights of edges, which the paper does not have, are the weights of the means of ``mean`` and ``gcn``, in which the node
+itself weighs 1. With ``draw_by`` weight, neighbours are drawn in proportion to weight instead and the means are plain,
+since weights would count twice; so where a node has no more neighbours than the fan-out, all of them count alike.
+
 Differs from the paper: neighbours are drawn without replacement, and a node with fewer neighbours than the fan-out uses
 each once (the authors' code repeats neighbours to fill up, and keeps at most 128 neighbours of a node); the last
 convolution gives the class scores, while the authors' code puts one more layer on top; and 25 is the fan-out of the
@@ -18,7 +22,7 @@ Reference: Hamilton, Ying and Leskovec: Inductive Representation Learning on Lar
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import nn
@@ -42,7 +46,9 @@ class GraphSAGE(Network):
             the list is not used.
         normalise: divide hidden rows by their length. The paper's Algorithm 1 does; the authors' code does so only
             in the last layer. ``pool`` and ``lstm`` do it by default, ``mean`` and ``gcn`` do not.
-        full_eval: score with whole neighbourhoods instead of drawn ones.
+        full_eval: score with whole neighbourhoods instead of drawn ones; their means are weighted by the edges.
+        draw_by: draw neighbours without replacement, ``uniform``ly or in proportion to the ``weight`` of the edges to
+            them; the same if the graph has no weights.
     """
 
     reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
@@ -50,12 +56,19 @@ class GraphSAGE(Network):
     fanouts: str = "25,10"
     normalise: bool = False
     full_eval: bool = False
+    draw_by: Literal["uniform", "weight"] = "uniform"
 
     _include_self: ClassVar[bool] = False
+    _averages: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         fanout_per_layer(self.fanouts, self.layers)
+
+    @property
+    def edge_parts(self) -> frozenset[EdgePart]:
+        """The weights, except for a maximum or an LSTM over neighbours that are drawn uniformly."""
+        return WEIGHTS if self._averages or self.draw_by == "weight" else frozenset()
 
     def _conv(self) -> Callable[..., nn.Module]:
         return MeanConv
@@ -71,7 +84,11 @@ class GraphSAGE(Network):
 
     def _views(self, view: GraphView, inputs: Inputs, fanouts: tuple[int, ...]) -> Views:
         """Drawn neighbours below the targets, for as many layers as there are fan-outs."""
-        sampler = NeighborSampler(view.graph, fanouts, self._include_self, view.threads, view.names)
+        by_weight = self.draw_by == "weight"
+        weigh = self._averages and not by_weight
+        sampler = NeighborSampler(
+            view.graph, fanouts, self._include_self, view.threads, view.names, by_weight=by_weight, weigh=weigh
+        )
         if not self.full_eval:
             return Views.same(View(inputs, sampler))
         return view.sampled(inputs, sampler, mean_operator(view.graph, self._include_self), len(fanouts))
@@ -103,6 +120,8 @@ class GraphSAGEPool(GraphSAGE):
     normalise: bool = True
     pool: Count = 4
 
+    _averages: ClassVar[bool] = False
+
     def _conv(self) -> Callable[..., nn.Module]:
         return partial(PoolConv, pool_channels=self.pool * self.hidden)
 
@@ -118,6 +137,8 @@ class GraphSAGELSTM(GraphSAGE):
     dropout: Share = 0.5
     normalise: bool = True
     state: Count = 1
+
+    _averages: ClassVar[bool] = False
 
     def _conv(self) -> Callable[..., nn.Module]:
         return partial(LSTMConv, state_channels=self.state * self.hidden)

@@ -1,8 +1,8 @@
 """Label propagation: learning with local and global consistency (Zhou and others), after Zhu and Ghahramani.
 
 Inputs are log-probabilities of the classes: each training label spreads over the edges by
-F ← alpha S F + (1 - alpha) Y with S = D^-½ A D^-½, and F is scaled to sum to one at each node. The model has no
-parameters and returns its rows; no blocks. Features are not used.
+F ← alpha S F + (1 - alpha) Y with S = D^-½ A D^-½, where A holds the weights of edges, and F is scaled to sum to one at
+each node. The model has no parameters and returns its rows; no blocks. Features are not used.
 
 Differs from the paper: a fixed number of iterations instead of the limit; and a node that no label reaches gets
 the share of each class among the training nodes; on other nodes these shares have almost no weight.
@@ -79,14 +79,23 @@ def spread(
         raise InputError("label propagation: the graph has no labels to spread")
     labels = np.zeros((n, num_classes), np.float32)
     labels[labelled, known[labelled]] = 1
-    memory.require(28 * graph.num_stored, f"an adjacency matrix of {graph.num_stored:,} entries")
-    rows, columns = graph.edges()
-    scale = np.maximum(graph.degrees, 1) ** -0.5
-    entries = (scale[rows] * scale[columns]).astype(np.float32)  # D^-½ A D^-½ without self-loops, as in the paper
-    adjacency, scores = csr_array((entries, graph.indices, graph.indptr), shape=(n, n)), labels
+    memory.require(32 * graph.num_stored, f"an adjacency matrix of {graph.num_stored:,} entries")
+    adjacency, scores = _normalised(graph), labels
     for _ in range(iterations):
         scores = alpha * (adjacency @ scores) + (1 - alpha) * labels
     prior = (labels.sum(axis=0, dtype=np.float64) + 1) / (labelled.size + num_classes)
     shares = scores + _PRIOR * prior
     probabilities: NDArray[np.float32] = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
     return probabilities
+
+
+def _normalised(graph: Graph) -> csr_array:
+    """D^-½ A D^-½ without self-loops, as in the paper; D holds sums of weights, over both directions of edges."""
+    n, weights = graph.num_nodes, graph.neighbour_weights()
+    rows, columns = graph.edges()
+    degrees = np.bincount(rows, weights, n)
+    if not graph.is_symmetric:
+        degrees += np.bincount(columns, weights, n)
+    scale = np.where(degrees == 0, 1, degrees) ** -0.5
+    entries = (scale[rows] * scale[columns] * weights).astype(np.float32)
+    return csr_array((entries, graph.indices, graph.indptr), shape=(n, n))

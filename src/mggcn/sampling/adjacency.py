@@ -8,6 +8,7 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from mggcn._io import memory
@@ -19,6 +20,7 @@ from mggcn.kernels.gather import sums
 Normalisation = Literal["symmetric", "row"]
 
 _BYTES_PER_ENTRY, _BYTES_PER_NODE = 28, 24  # at the peak, measured
+_BYTES_PER_WEIGHT = 9  # the parts of relations, their concatenation and which of them are 1
 
 
 def propagation(graph: Graph, kind: Normalisation = "symmetric", relations: Sequence[int] | None = None) -> csr_array:
@@ -40,6 +42,18 @@ def propagation(graph: Graph, kind: Normalisation = "symmetric", relations: Sequ
             factor = np.asarray(np.bincount(loops.indices, loops.data, n) ** -0.5)
         data *= factor[loops.indices]
     return csr_array((data.astype(np.float32), loops.indices, loops.indptr), shape=(n, n))
+
+
+def unequal_weights(graph: Graph) -> NDArray[np.float32] | None:
+    """[num_stored] the weight of each neighbour, over all types and both ways; None if all of them are 1.
+
+    Samplers then do what they do without weights, to the bit.
+    """
+    if graph.relations is None:
+        return None
+    memory.require(_BYTES_PER_WEIGHT * graph.num_stored, f"the weights of {graph.num_stored:,} neighbours")
+    weights = graph.neighbour_weights()
+    return None if bool((weights == 1).all()) else weights
 
 
 def mean_operator(graph: Graph, include_self: bool, relations: Sequence[int] | None = None) -> csr_array:

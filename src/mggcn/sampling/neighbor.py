@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -18,9 +18,11 @@ from mggcn.block import Batch, Block, CPUSampler, HistoryBlock, Nodes, Sampler, 
 from mggcn.graph import Graph
 from mggcn.kernels.edges import edge_data
 from mggcn.kernels.neighbors import draw_neighbours, subset
+from mggcn.kernels.pick import PickTable
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
-from mggcn.sampling import grains
+from mggcn.sampling.adjacency import unequal_weights
+from mggcn.sampling.grains import weighed, with_edges
 
 _KEPT_BATCHES = 2  # of the training and the validation nodes
 
@@ -193,11 +195,11 @@ class HistorySampler(AdjacencySampler, TopDownSampler):
 
 @dataclass(frozen=True, eq=False)
 class NeighborSampler(TopDownSampler, draws_per_target=True):
-    """Draws some neighbours of every receiver, uniformly without replacement.
+    """Draws some neighbours of every receiver without replacement, uniformly or in proportion to the weights of edges.
 
     The neighbours drawn for a receiver depend only on the key, the layer and the receiver, so the score of a target
-    does not depend on the rest of its batch. Blocks have no weights (the mean), and list the senders of a receiver in
-    the random order in which they were drawn.
+    does not depend on the rest of its batch. Blocks have no weights (the mean) unless they weigh, and list the senders
+    of a receiver in the random order in which they were drawn.
 
     Args:
         graph: whose rows list the neighbours.
@@ -206,9 +208,10 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
         include_self: list each receiver as its first sender.
         names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
         threads: of the kernel; all cores when None. The result does not depend on it.
+        by_weight: draw in proportion to weight; uniformly if all weights are 1.
         edges: whether blocks have ``edge_weight`` and ``edge_type``.
-        weigh: whether the mean over the senders is weighted by ``edge_weight``, which is 1 for the receiver itself;
-            without weights of edges nothing changes.
+        weigh: whether the mean over the drawn neighbours is weighted by ``edge_weight``, which is 1 for the receiver
+            itself; if all weights are 1 nothing changes.
     """
 
     graph: Graph
@@ -216,6 +219,7 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
     include_self: bool = False
     threads: int | None = None
     names: NDArray[np.int64] | None = None
+    by_weight: bool = False
     edges: bool = False
     weigh: bool = False
 
@@ -230,13 +234,29 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
 
     def block(self, receivers: Nodes, layer: int, key: Key) -> tuple[Block, Nodes]:
         """The drawn neighbours of the receivers."""
-        fanout, threads = self.fanouts[layer], self.threads
         indptr, senders = draw_neighbours(
-            self.graph, receivers, fanout, key, include_self=self.include_self, names=self.names, threads=threads
+            self.graph,
+            receivers,
+            self.fanouts[layer],
+            key,
+            include_self=self.include_self,
+            names=self.names,
+            sums=self._sums,
+            threads=self.threads,
         )
         block, nodes = block_between(receivers, indptr, senders, self.graph.num_nodes)
-        weigh = self.weigh and self.graph.schema.weighted
+        weigh = self.weigh and self._is_weighted
         if self.edges or weigh:
-            drawn_by = np.repeat(receivers, np.diff(indptr))
-            block = grains.with_edges(block, edge_data(self.graph, drawn_by, senders, threads=threads))
-        return (grains.weighed(block) if weigh else block), nodes
+            of_edges = edge_data(self.graph, np.repeat(receivers, np.diff(indptr)), senders, threads=self.threads)
+            block = with_edges(block, of_edges)
+        return (weighed(block) if weigh else block), nodes
+
+    @cached_property
+    def _is_weighted(self) -> bool:
+        return unequal_weights(self.graph) is not None
+
+    @cached_property
+    def _sums(self) -> NDArray[Any] | None:
+        if not (self.by_weight and self._is_weighted):
+            return None
+        return PickTable.of(self.graph, by="weight", threads=self.threads).sums

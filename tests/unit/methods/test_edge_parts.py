@@ -11,7 +11,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning
 from mggcn.experiments import group
 from mggcn.graph import EdgeSchema, Graph
-from mggcn.methods import METHODS, FeatureMLP, GraphSAGEMean
+from mggcn.methods import METHODS, FeatureMLP, GraphSAGEMean, GraphSAGEPool
 from mggcn.runs import Assessment, resolve
 from mggcn.training._record import Epoch
 
@@ -48,6 +48,7 @@ class Lines:
         ("gcn", {"direction": "directed"}, "gcn does not use the directions and types of edges"),
         ("mlp", {"direction": "directed"}, "mlp does not use the directions, weights and types of edges"),
         ("random-forest", {"edge_type": None, "types": None}, "random-forest does not use the weights of edges"),
+        ("graphsage-pool", {"edge_type": None, "types": None}, "graphsage-pool does not use the weights of edges"),
         ("label-propagation", {}, "label-propagation does not use the types of edges"),
     ],
 )
@@ -82,6 +83,7 @@ def test_a_report_of_several_methods_names_what_each_does_not_use(small: Dataset
 def test_one_type_is_nothing_to_use() -> None:
     assert FeatureMLP().unused(EdgeSchema(types=("pays",))) == ()
     assert FeatureMLP().unused(EdgeSchema(types=("pays", "knows"))) == ("type",)
+    assert GraphSAGEPool(draw_by="weight").unused(EdgeSchema(weighted=True)) == ()
     assert GraphSAGEMean().unused(EdgeSchema(directed=True, weighted=True)) == ("direction",)
     assert resolve("mg-gcn", "small").method.unused(EdgeSchema(True, True, ("pays", "knows"))) == ()
 

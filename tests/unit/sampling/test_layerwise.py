@@ -32,6 +32,12 @@ SAMPLERS = {
 }
 
 
+def with_weights(dataset: Dataset) -> Graph:
+    """The graph with weights from 1 to 4."""
+    source, target = dataset.graph.edges()
+    return Graph.from_edges(source, target, dataset.num_nodes, weight=1 + (source + target) % 4)
+
+
 def drawn_nodes(batch: Batch, layer: int) -> tuple[np.ndarray, np.ndarray]:
     """The nodes drawn for a block and how often, from the lowest block up."""
     nodes = batch.nodes
@@ -101,9 +107,10 @@ def test_receivers_aggregate_the_drawn_nodes_next_to_them(small: Dataset, name: 
 
 @pytest.mark.parametrize("name", ["fastgcn", "fastgcn among neighbours", "ladies"])
 @pytest.mark.parametrize("kind", ["symmetric", "row"])
-def test_the_mean_over_draws_is_the_whole_sum(small: Dataset, name: str, kind: str) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_mean_over_draws_is_the_whole_sum(small: Dataset, name: str, kind: str, weighted: bool) -> None:
     """Targets 58 and 59 are isolated and aggregate only themselves."""
-    adjacency = propagation(small.graph, kind)
+    adjacency = propagation(with_weights(small) if weighted else small.graph, kind)
     targets = np.array([59, 3, 17, 58, 40])
     exact = torch.from_numpy(adjacency[targets].toarray())
     sampler = SAMPLERS[name](adjacency, 1, 40)
