@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mggcn.data import PARTS, UNLABELLED, ColumnEncoding, Dataset, as_features, ids_without_date
 from mggcn.errors import InputError, prefix_errors, warn_caller
-from mggcn.graph import node_numbers
-from mggcn.methods.method import EdgePart
+from mggcn.graph import EdgePart, node_numbers
 from mggcn.training import RunRecord
 
 if TYPE_CHECKING:
