@@ -23,9 +23,13 @@ def check(kernel, arguments, **constants):
     source = ASTSource(kernel, signature, constants)
     assert "ptx" in triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
 
-check(pick._pick, "*i64 *i32 *i32 *i64 *i32 *i64 i32 i32 *i32 i32 i32", PICKS=4, WIDTH=8, SYMMETRIC=True, EXPLORE=1)
+for sums in ("*i32", "*i64"):
+    arguments = f"*i64 *i32 {sums} *i32 *i64 i32 i32 *i32 i32 i32"
+    check(pick._pick, arguments, PICKS=4, WIDTH=8, SYMMETRIC=True, EXPLORE=1)
 check(pick._induce, "*i64 *i32 *i32 *i8 i32 i32", SIZE=5, SYMMETRIC=True, LANES=128)
-check(aggregate._mean, "*i64 *i32 *fp32 *fp32 i32", COLUMNS=128, EDGES=8, INCLUDE_SELF=True)
+for weighted in (False, True):
+    sizes = {"COLUMNS": 128, "EDGES": 8, "INCLUDE_SELF": True, "WEIGHTED": weighted}
+    check(aggregate._mean, "*i64 *i32 *fp32 *fp32 *fp32 i32", **sizes)
 sizes = {"CHANNELS": 128, "OUT": 41, "GROUP": 5, "BLOCK": 128, "WIDTH": 64}
 sizes |= {"PRECISION": "tf32", "REPEATED": True, "EARLY": True}
 check(combine._forward, "*fp32 *fp32 *fp32 *fp32 *i32 i32 fp32", **sizes)

@@ -215,6 +215,7 @@ class Dataset:
         *,
         seed: int | None = 0,
         direction: Direction | None = None,
+        weights: bool = True,
         inductive: bool = False,
         source: str = "torch_geometric Data",
     ) -> "Dataset":
@@ -223,22 +224,24 @@ class Dataset:
         Args:
             data: with ``x`` and ``edge_index``, and optionally ``y`` (-1 or NaN: no label), ``train_mask``,
                 ``val_mask`` or ``valid_mask``, ``test_mask`` (or node numbers as ``train_idx``, ``val_idx`` or
-                ``valid_idx``, ``test_idx``), ``node_ids`` and ``class_names``. ``adj_t`` takes the place of a missing
-                ``edge_index``. With ``num_nodes`` instead of ``x`` its features are structural, see
-                :func:`mggcn.data._structure.structural_features`. Labels that are floats must be whole. Of masks with
-                one column for each split the first column is used; for another one assign, for example,
-                ``data.train_mask[:, 1]``. Everything else is ignored, weights and attributes of edges included. A
-                warning names it.
+                ``valid_idx``, ``test_idx``), ``node_ids`` and ``class_names``. ``edge_weight`` or, without it,
+                ``edge_attr`` with one column are the weights of edges; ``edge_type`` are their types, integers, and
+                ``edge_type_names`` the names of these. ``adj_t`` takes the place of a missing ``edge_index``; its
+                values are weights. Weights that are all 1 are left out. With ``num_nodes`` instead of ``x`` its
+                features are structural, see :func:`mggcn.data._structure.structural_features`. Labels that are floats
+                must be whole. Of masks with one column for each split the first column is used; for another one
+                assign, for example, ``data.train_mask[:, 1]``. Everything else is ignored, and a warning names it.
             name: the name of the data set.
             seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
-                some edges have no reverse.
+                some edges have no reverse. ``directed`` keeps which way each edge goes.
+            weights: whether to use weights of edges; a note says where they are from.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
         from mggcn.data._pyg import from_pyg
 
-        return from_pyg(data, name, seed, direction, inductive, source)
+        return from_pyg(data, name, seed, direction, inductive, source, weights=weights)
 
     @classmethod
     def from_networkx(
@@ -293,6 +296,7 @@ class Dataset:
         feature_names: Sequence[str] = (),
         seed: int | None = 0,
         direction: Direction | None = None,
+        weights: bool = True,
         inductive: bool = False,
         source: str = "scipy adjacency matrix",
     ) -> "Dataset":
@@ -300,7 +304,7 @@ class Dataset:
 
         Args:
             adjacency: [num_nodes, num_nodes] in any format; a value other than 0 in row u and column v is an edge from
-                u to v. Values other than 1 are ignored as weights; a warning says so.
+                u to v, and its weight. Values that are all 1 are no weights.
             x: [num_nodes, num_features] features, dense or a sparse matrix of SciPy; None for structural ones.
             y: [num_nodes] class numbers, -1 for a node without a label; None if no node has one.
             name: the name of the data set.
@@ -310,27 +314,29 @@ class Dataset:
             feature_names: the names of the columns of ``x``.
             seed: of the split or validation part that is drawn if none is known; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
-                the matrix is not symmetric.
+                the matrix is not symmetric. ``directed`` keeps which way each edge goes.
+            weights: whether the values are the weights of the edges; a note says so.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
-        from mggcn.data._from_arrays import edges_of, from_arrays, ignored_edge_data, parts_of
+        from mggcn.data._from_arrays import edges_of, from_arrays, parts_of
 
         check_kind(adjacency, "from_scipy takes a sparse matrix of SciPy", "scipy.sparray", "scipy.spmatrix")
         with prefix_errors(name):
-            edge_index, is_weighted = edges_of(adjacency, "adjacency")
+            edge_index, values = edges_of(adjacency, "adjacency")
             num_nodes = adjacency.shape[0]
             return from_arrays(
                 name,
                 num_nodes,
                 edge_index,
                 x,
+                edge_weight=values if weights else None,
+                weights_from="values of adjacency",
                 y=None if y is None else as_array(y, "y"),
                 classes=classes,
                 parts=parts_of(split, num_nodes),
                 seed=seed,
                 direction=direction,
-                notes=ignored_edge_data(["values"] * is_weighted, "adjacency"),
                 source=source,
                 node_ids=None if node_ids is None else as_array(node_ids, "node_ids"),
                 feature_names=tuple(feature_names),
@@ -382,7 +388,11 @@ class Dataset:
         return from_pandas(edges, nodes, columns, name, seed, direction)
 
     def to_pyg(self) -> "Data":
-        """Convert to a ``torch_geometric.data.Data`` with dense ``x``, and with masks if there is a split."""
+        """Convert to a ``torch_geometric.data.Data`` with dense ``x``, and with masks if there is a split.
+
+        Weights and types of edges are ``edge_weight``, ``edge_type`` and ``edge_type_names``. ``edge_index`` has both
+        directions of an undirected edge, and an edge of a directed graph once.
+        """
         from mggcn.data._pyg import to_pyg
 
         return to_pyg(self)

@@ -1,7 +1,7 @@
 """A data set from plain arrays or SciPy's adjacency matrix, checked; a missing split or validation part is drawn."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from mggcn.data._features import Features, as_features
 from mggcn.data._labels import class_numbers
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED, Split, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
-from mggcn.graph import Changes, Direction, Graph, node_numbers
+from mggcn.graph import Changes, Direction, Graph, as_array, edge_types, edge_weights, node_numbers
 
 _KNOWN = {"num_nodes", "num_edges", "num_features", "num_classes", "name", "n_id", "e_id", "input_id", "batch_size"}
 """Names of what the other arrays say, and of what PyG's loaders add; leaving them out changes nothing."""
@@ -27,6 +27,11 @@ def from_arrays(
     edge_index: NDArray[Any],
     x: ArrayLike | sparray | spmatrix | None,
     *,
+    edge_weight: ArrayLike | None = None,
+    weights_from: str = "edge_weight",
+    without_weights: str = "weights=False",
+    edge_type: ArrayLike | None = None,
+    types: Sequence[str] = (),
     y: NDArray[Any] | None = None,
     classes: Iterable[Any] | None = None,
     parts: Sequence[NDArray[Any] | None] = NO_SPLIT,
@@ -39,12 +44,20 @@ def from_arrays(
 ) -> Dataset:
     """Build a data set from arrays; errors name the array and the value.
 
+    Parallel edges are joined and their weights added. Weights that are all 1 are left out, so that parallel edges are
+    then one edge and results are those of a graph without weights.
+
     Args:
         name: the name of the data set.
         num_nodes: the number of nodes, isolated ones included.
         edge_index: [2, E] integers, the sources and targets of the edges.
         x: [num_nodes, num_features] numbers; None for structural features, see
             :func:`mggcn.data._structure.structural_features`.
+        edge_weight: [E] or [E, 1] weights of the edges, of 0 or more; an edge of weight 0 is removed.
+        weights_from: what holds them, for the note that says that they are used, and for errors.
+        without_weights: what leaves them out, for the same.
+        edge_type: [E] or [E, 1] the type of each edge, an integer.
+        types: the names of the types; their numbers if there are none.
         y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 or NaN for a node without a label; None
             if no node has one.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
@@ -59,9 +72,23 @@ def from_arrays(
     """
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
+    num_edges, weight = edge_index.shape[1], None
+    if edge_weight is not None:
+        try:
+            weight = edge_weights(_vector(edge_weight, weights_from), num_edges)
+        except InputError as error:
+            raise InputError(f"{weights_from}: {error}; {without_weights} leaves them out") from None
+        weight = None if (weight == 1).all() else weight
+    kinds, types = edge_types(None if edge_type is None else _vector(edge_type, "edge_type"), types, num_edges)
     with prefix_errors("edge_index"):
         graph, changed = Graph.from_edges_counted(
-            edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
+            edge_index[0],
+            edge_index[1],
+            num_nodes,
+            direction=direction or "both",
+            weight=weight,
+            edge_type=kinds if types else None,
+            types=types,
         )
     features = None if x is None else as_features(x)
     labels, names = class_numbers(y, num_nodes)
@@ -76,11 +103,36 @@ def from_arrays(
     made = MadeFeatures(features) if features is not None else structural(graph)
     if made.names:
         fields["feature_names"] = made.names
-    shown, notes = all_notes(notes, made, changed, direction=direction, lists_edges_once=lists_edges_once)
+    if weight is not None:
+        made = replace(made, notes=[weights_note(weights_from, without_weights), *made.notes])
+        if direction is None and not changed.reverses and _adds_directions(graph, edge_index, weight):
+            text = "weights differ between the two directions of edges: added; direction 'directed' keeps them apart"
+            notes = [*notes, text]
+    shown, notes = all_notes(
+        notes,
+        made,
+        changed,
+        direction=direction,
+        lists_edges_once=lists_edges_once,
+        is_weighted=weight is not None,
+    )
     dataset = Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
     for text in shown:
         warn_caller(f"{name}: {text}", DataWarning)
     return dataset
+
+
+def _vector(values: ArrayLike, field: str) -> NDArray[Any]:
+    """An array, of which a single column is a vector."""
+    array = as_array(values, field)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _adds_directions(graph: Graph, edge_index: NDArray[Any], weight: NDArray[np.float32]) -> bool:
+    """Whether the weights of an undirected graph are sums over both directions of edges."""
+    is_kept = edge_index[0] != edge_index[1]
+    given, stored = weight.sum(where=is_kept, dtype=np.float64), graph.neighbour_weights().sum(dtype=np.float64)
+    return bool(stored > 1.5 * given)  # they are the same, or else twice as much
 
 
 @dataclass(frozen=True)
@@ -121,9 +173,9 @@ def split_and_source(
 
 
 def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
-    """The note on weights and other values of edges in ``origin``, which are not used; none if there are none."""
+    """The note on values of edges in ``origin`` that are not used; none if there are none."""
     listed = ", ".join(names)
-    return [f"edge weights and attributes are not used: ignored {listed} of {origin}"] if listed else []
+    return [f"edge attributes are not used: ignored {listed} of {origin}"] if listed else []
 
 
 def unused_notes(names: Iterable[str], origin: str) -> list[str]:
@@ -148,6 +200,7 @@ def all_notes(
     *,
     direction: Direction | None,
     lists_edges_once: bool,
+    is_weighted: bool = False,
 ) -> tuple[list[str], tuple[str, ...]]:
     """The notes that are warnings, too, and all notes of a data set.
 
@@ -157,29 +210,43 @@ def all_notes(
         changed: how edges were removed, joined and reversed.
         direction: that the user has chosen; None if edges became undirected by default.
         lists_edges_once: see :func:`from_arrays`.
+        is_weighted: whether the edges have weights.
     """
     one_way = one_way_note(changed.reverses) if direction is None else []
-    counts = zip(changed[:2], ("self-loop", "duplicate edge"), strict=True)
-    removed = " and ".join(f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count)
     shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
-    others = [*made.notes, *(one_way if lists_edges_once else ()), *([f"{removed} removed"] if removed else [])]
+    others = [*made.notes, *(one_way if lists_edges_once else ()), *_changes_notes(changed, is_weighted=is_weighted)]
     return shown, (*shown, *others)
+
+
+def _changes_notes(changed: Changes, *, is_weighted: bool) -> list[str]:
+    """The notes on edges that were removed and joined."""
+    same = 0 if is_weighted else changed.duplicates
+    counts = ((changed.loops, "self-loop", ""), (same, "duplicate edge", ""), (changed.zeros, "edge", " of weight 0"))
+    removed = " and ".join(f"{count:,} {what}{'s' * (count > 1)}{kind}" for count, what, kind in counts if count)
+    joined = changed.duplicates - same
+    parallel = f"{joined:,} parallel edge{'s' * (joined > 1)} joined, weights added"
+    return [*([f"{removed} removed"] if removed else []), *([parallel] if joined else [])]
+
+
+def weights_note(origin: str, without: str) -> str:
+    """The note that says where the weights of edges are from, and what leaves them out."""
+    return f"weights of edges: {origin}; {without} leaves them out"
 
 
 def one_way_note(count: int) -> list[str]:
     """The note on edges that were made undirected, none if there are none."""
     edges = "1 edge has" if count == 1 else f"{count:,} edges have"
-    return [f"{edges} no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"] if count else []
+    return [f"{edges} no reverse: taken as undirected; direction 'directed' keeps directions"] if count else []
 
 
-def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], bool]:
-    """The [2, E] rows and columns of the values other than 0 of a sparse matrix, and whether one of them is not 1."""
+def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The [2, E] rows and columns of the values other than 0 of a sparse matrix, and these values."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{field}: must be square, not of shape {list(matrix.shape)}")
     entries = coo_array(matrix)
     kept = entries.data != 0
     rows, columns = entries.coords
-    return np.stack([rows[kept], columns[kept]]), bool((entries.data[kept] != 1).any())
+    return np.stack([rows[kept], columns[kept]]), entries.data[kept]
 
 
 def parts_of(split: Split | Sequence[ArrayLike | None] | None, num_nodes: int) -> Sequence[NDArray[np.int64] | None]:

@@ -1,10 +1,11 @@
 """One ``.npz`` file as a data set.
 
-Fields: ``num_nodes``; ``edge_index`` [2, E]; and optionally ``x`` [num_nodes, features] or the CSR parts ``x_data``,
-``x_indices``, ``x_indptr``, ``x_shape``, ``y`` [num_nodes] (-1 or NaN: no label), ``class_names``, ``feature_names``,
-and the parts of the split as masks ``train_mask``, ``val_mask``, ``test_mask`` or as node numbers ``train_idx``,
-``val_idx``, ``test_idx``; ``valid`` means ``val``. Without ``x`` the features are structural. Arrays of other names,
-such as ``edge_weight``, are ignored with a note.
+Fields: ``num_nodes``; ``edge_index`` [2, E]; and optionally ``edge_weight`` [E] of 0 or more, ``edge_type`` [E]
+integers and their ``edge_type_names``, ``x`` [num_nodes, features] or the CSR parts ``x_data``, ``x_indices``,
+``x_indptr``, ``x_shape``, ``y`` [num_nodes] (-1 or NaN: no label), ``class_names``, ``feature_names``, and the parts of
+the split as masks ``train_mask``, ``val_mask``, ``test_mask`` or as node numbers ``train_idx``, ``val_idx``,
+``test_idx``; ``valid`` means ``val``. Without ``x`` the features are structural. Arrays of other names are ignored with
+a note.
 """
 
 from pathlib import Path
@@ -28,8 +29,8 @@ from mggcn.graph import Direction
 Fields = dict[str, NDArray[Any]]
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
-_NAMES = ("class_names", "feature_names")
-_OPTIONAL = ("x", *_CSR, "y", *_NAMES, *PART_KEYS)
+_NAMES = ("class_names", "feature_names", "edge_type_names")
+_OPTIONAL = ("x", *_CSR, "y", "edge_weight", "edge_type", *_NAMES, *PART_KEYS)
 
 
 def read_npz(
@@ -39,6 +40,7 @@ def read_npz(
     name: str | None = None,
     seed: int = 0,
     direction: Direction | None = None,
+    weights: bool = True,
 ) -> Dataset:
     """Read a data set from an ``.npz`` file.
 
@@ -48,7 +50,8 @@ def read_npz(
         name: the name of the data set; the file's name without its ending if None.
         seed: of the split or validation part that is drawn if the file contains none.
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
-            number of edges without a reverse.
+            number of edges without a reverse. ``directed`` keeps which way each edge goes.
+        weights: whether ``edge_weight`` is used; a note says that it is, unless all weights are 1.
     """
     file = Path(path)
     fields = read_fields(file, ("num_nodes", "edge_index"), _OPTIONAL)
@@ -63,6 +66,9 @@ def read_npz(
             num_nodes,
             fields["edge_index"],
             _features(fields, num_nodes, features),
+            edge_weight=fields.get("edge_weight") if weights else None,
+            edge_type=fields.get("edge_type"),
+            types=names.get("edge_type_names", ()),
             y=fields.get("y"),
             classes=names.get("class_names"),
             parts=parts,

@@ -18,11 +18,11 @@ from scipy.sparse import coo_array
 from mggcn.data._checks import check_kind
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import save
-from mggcn.data._from_arrays import edges_of, from_arrays, ignored_edge_data, unused_notes
+from mggcn.data._from_arrays import edges_of, from_arrays, unused_notes
 from mggcn.data._root import load_or_build, writable_root
 from mggcn.data._split import NO_SPLIT, PART_KEYS, complete_split, named_parts
 from mggcn.errors import InputError, first_line, prefix_errors, unknown
-from mggcn.graph import Direction, as_array
+from mggcn.graph import Direction, Graph, as_array
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -37,6 +37,8 @@ def from_pyg(
     direction: Direction | None = None,
     inductive: bool = False,
     source: str = "torch_geometric Data",
+    *,
+    weights: bool = True,
 ) -> Dataset:
     """See :meth:`mggcn.data.Dataset.from_pyg`."""
     check_kind(data, "from_pyg takes PyG's Data", "torch_geometric.Data")
@@ -48,12 +50,11 @@ def from_pyg(
         num_nodes = data.get("num_nodes") if x is None else x.shape[0]
         if num_nodes is None:
             raise InputError("data.x and data.num_nodes are missing")
-        ends, adjacency_values = _edges(data, num_nodes)
+        ends, edge_data, edge_keys = _edges(data, num_nodes, weights=weights)
         y, ids = _array(data, "y"), data.get("node_ids")
         is_labelled = y is not None and bool((y >= 0).any())
         parts, several = named_parts(partial(_array, data), num_nodes, "data.") if is_labelled else (NO_SPLIT, [])
-        edges = "adj_t" if data.get("edge_index") is None else "edge_index"
-        used = {"x", "y", "node_ids", "class_names", edges, *(PART_KEYS if is_labelled else ())}
+        used = {"x", "y", "node_ids", "class_names", *edge_keys, *(PART_KEYS if is_labelled else ())}
         return from_arrays(
             name,
             num_nodes,
@@ -65,13 +66,11 @@ def from_pyg(
             seed=seed,
             direction=direction,
             source=source,
-            notes=[
-                *ignored_edge_data(adjacency_values, "data"),
-                *unused_notes(set(data.keys()) - used, "data"),
-                *several,
-            ],
+            notes=[*unused_notes(set(data.keys()) - used, "data"), *several],
             node_ids=None if ids is None else as_array(list(ids) if isinstance(ids, dict) else ids, "data.node_ids"),
             inductive=inductive,
+            without_weights="Dataset.from_pyg(data, weights=False)",
+            **edge_data,
         )
 
 
@@ -102,15 +101,15 @@ def to_pyg(dataset: Dataset) -> "Data":
     module = torch_geometric("to_pyg")
     import torch
 
-    row, column = dataset.graph.edges()
-    ends = (row, column) if dataset.graph.direction == "out" else (column, row)
     x = np.array(dataset.x) if isinstance(dataset.x, np.ndarray) else dataset.x.toarray()
     data: Data = module.data.Data(
         x=torch.from_numpy(x),
-        edge_index=torch.from_numpy(np.stack(ends).astype(np.int64)),
         y=torch.from_numpy(np.array(dataset.y)),
         class_names=list(dataset.classes),
+        **{name: torch.from_numpy(array) for name, array in _edge_arrays(dataset.graph).items()},
     )
+    if dataset.graph.types:
+        data.edge_type_names = list(dataset.graph.types)
     if dataset.split is not None:
         for mask, nodes in zip(_MASKS, dataset.split.parts().values(), strict=True):
             data[mask] = torch.zeros(dataset.num_nodes, dtype=torch.bool)
@@ -121,6 +120,24 @@ def to_pyg(dataset: Dataset) -> "Data":
         is_number = ids.dtype.kind in "iu"
         data.node_ids = torch.from_numpy(np.array(ids)) if is_number else {str(key): i for i, key in enumerate(ids)}
     return data
+
+
+def _edge_arrays(graph: Graph) -> dict[str, NDArray[Any]]:
+    """PyG's arrays of the edges; an edge of a directed graph is there once."""
+    if graph.relations is None:
+        row, column = graph.edges()
+        kept, number, weight = slice(None), None, None
+    else:
+        row, column = graph.relations.row_numbers(), graph.relations.indices
+        number, weight = graph.relations.number, graph.relations.weight
+        kept = number % 2 == 1 if number is not None and graph.direction == "directed" else slice(None)
+    ends = (row, column) if graph.direction in ("out", "directed") else (column, row)
+    arrays = {"edge_index": np.stack([end[kept] for end in ends]).astype(np.int64)}
+    if weight is not None:
+        arrays["edge_weight"] = np.array(weight[kept])
+    if number is not None and graph.types:
+        arrays["edge_type"] = number[kept].astype(np.int64) // (2 if graph.direction == "directed" else 1)
+    return arrays
 
 
 def torch_geometric(purpose: str) -> Any:
@@ -150,11 +167,19 @@ def _sparse(value: Any, field: str) -> coo_array:
     return coo_array((as_array(entries.values(), field), tuple(entries.indices().numpy())), tuple(entries.shape))
 
 
-def _edges(data: "Data", num_nodes: int) -> tuple[NDArray[Any], list[str]]:
-    """Return [2, E] sources and targets, and ``adj_t`` if it has weights; its rows are the targets."""
+def _edges(data: "Data", num_nodes: int, *, weights: bool) -> tuple[NDArray[Any], dict[str, Any], set[str]]:
+    """[2, E] sources and targets, their weights and types as ``from_arrays`` takes them, and the keys of all these."""
     ends, matrix = _array(data, "edge_index"), data.get("adj_t")
     if ends is not None:
-        return ends, []
+        weight, names = _array(data, "edge_weight"), data.get("edge_type_names")
+        field = "edge_attr" if weight is None and _is_one_column(data.get("edge_attr")) else "edge_weight"
+        edge_data = {
+            "edge_weight": _array(data, field) if weights else None,
+            "weights_from": f"{field} of data",
+            "edge_type": _array(data, "edge_type"),
+            "types": () if names is None else tuple(names),
+        }
+        return ends, edge_data, {"edge_index", field, "edge_type", "edge_type_names"}
     if matrix is None:
         raise InputError("data.edge_index is missing, and so is data.adj_t")
     if hasattr(matrix, "to_torch_sparse_coo_tensor"):  # SparseTensor of torch_sparse
@@ -162,8 +187,14 @@ def _edges(data: "Data", num_nodes: int) -> tuple[NDArray[Any], list[str]]:
     adjacency = _sparse(matrix, "data.adj_t")
     if adjacency.shape != (num_nodes, num_nodes):
         raise InputError(f"data.adj_t: shape {list(adjacency.shape)}, but there are {num_nodes} nodes")
-    transposed, is_weighted = edges_of(adjacency, "data.adj_t")
-    return transposed[::-1], ["the values of adj_t"] * is_weighted
+    transposed, values = edges_of(adjacency, "data.adj_t")
+    weight_data = {"edge_weight": values if weights else None, "weights_from": "values of adj_t"}
+    return transposed[::-1], weight_data, {"adj_t"}
+
+
+def _is_one_column(value: Any) -> bool:
+    shape = tuple(getattr(value, "shape", ()))
+    return len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
 
 
 _INDUCTIVE = ("Reddit", "Reddit2", "Flickr")

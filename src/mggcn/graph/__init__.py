@@ -2,13 +2,26 @@
 
 from mggcn.graph._building import Changes, edge_types, edge_weights
 from mggcn.graph._checks import balance
-from mggcn.graph._entries import Direction, EdgeSchema, Entries, Grouping, IntArray, Joiner, starts_of_groups, ways
+from mggcn.graph._entries import (
+    EDGE_PARTS,
+    Direction,
+    EdgePart,
+    EdgeSchema,
+    Entries,
+    Grouping,
+    IntArray,
+    Joiner,
+    starts_of_groups,
+    ways,
+)
 from mggcn.graph._graph import Graph
 from mggcn.graph._numbers import as_array, index_dtype, node_numbers, numbers_or_mask
 
 __all__ = [
+    "EDGE_PARTS",
     "Changes",
     "Direction",
+    "EdgePart",
     "EdgeSchema",
     "Entries",
     "Graph",

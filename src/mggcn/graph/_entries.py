@@ -6,7 +6,7 @@ type ``t`` into a node and ``2·t + 1`` those out of it. Without directions rela
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from mggcn.errors import InputError
 
 Direction = Literal["both", "in", "out", "directed"]
 Grouping = Literal["none", "direction", "type", "both"]
+EdgePart = Literal["direction", "weight", "type"]
 IntArray = NDArray[np.integer[Any]]
 
+EDGE_PARTS: tuple[EdgePart, ...] = get_args(EdgePart)
 MOST_TYPES = 255
 WAYS = ("in", "out")
 

@@ -251,6 +251,19 @@ class Graph:
         """The arrays of :meth:`towards`, some rows at a time, as in :meth:`subgraph_parts`."""
         return self._parts(self._of_way(end), map, end)
 
+    def with_types(self, types: Sequence[str]) -> "Graph":
+        """The same graph with types numbered as in ``types``, which names all of its own, and perhaps more."""
+        entries, ways = self.relations, 2 if self.direction == "directed" else 1
+        if entries is None or entries.number is None:
+            raise InputError("types: the edges of this graph have none")
+        position = np.array([list(types).index(name) for name in self.types], np.int64)
+        number = (position[entries.number // ways] * ways + entries.number % ways).astype(np.uint16)
+        arrays = {**self.arrays(), _PREFIX + "number": number}
+        if (np.diff(position) < 0).any():
+            order = np.lexsort((number, entries.indices, entries.row_numbers()))
+            arrays |= {name: arrays[name][order] for name in (_PREFIX + "number", _PREFIX + "weight") if name in arrays}
+        return Graph.from_arrays(arrays, self.direction, types, checked=True)
+
     def _between(self, nodes: ArrayLike) -> Keep:
         member = np.zeros(self.num_nodes, bool)
         member[node_numbers(nodes, self.num_nodes)] = True

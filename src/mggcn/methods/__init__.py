@@ -8,6 +8,7 @@ from dataclasses import is_dataclass
 from torch import nn
 
 from mggcn.errors import InputError, unknown
+from mggcn.graph import EDGE_PARTS
 from mggcn.methods import settings
 from mggcn.methods._fine import memory_for_rows
 from mggcn.methods.as_gcn import ASGCN
@@ -19,7 +20,7 @@ from mggcn.methods.graphsage import GraphSAGEGCN, GraphSAGELSTM, GraphSAGEMean, 
 from mggcn.methods.graphsaint import GraphSAINT
 from mggcn.methods.label_propagation import LabelPropagation
 from mggcn.methods.ladies import LADIES
-from mggcn.methods.method import EDGE_PARTS, GraphView, Method, known_labels, on_training_nodes, view_of
+from mggcn.methods.method import GraphView, Method, known_labels, on_training_nodes, view_of
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mg_sampled import MixGrainedFastGCN, MixGrainedGraphSAGE
 from mggcn.methods.mlp import FeatureMLP

@@ -30,7 +30,8 @@ import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block, DrawnBlock
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.conv import Layer, Linear, aggregate, dropout
 from mggcn.nn.rows import Rows
 from mggcn.sampling.adjacency import propagated, propagation

@@ -20,7 +20,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.stack import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.subgraphs import ClusterSampler

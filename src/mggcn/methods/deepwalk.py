@@ -35,11 +35,11 @@ from torch.nn import functional
 
 from mggcn._io import memory
 from mggcn.errors import InputError
-from mggcn.graph import Graph
+from mggcn.graph import EdgePart, Graph
 from mggcn.kernels.pick import PickTable
 from mggcn.kernels.walk import walk
 from mggcn.keys import Key
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Method
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.nn import MLP
 from mggcn.sampling.adjacency import unequal_weights
 from mggcn.training import Compute, Count, Positive, Views

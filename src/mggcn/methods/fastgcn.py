@@ -18,7 +18,8 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.training import Count, Views

@@ -15,7 +15,8 @@ from scipy.sparse import csr_array
 
 from mggcn._io.mapping import is_too_large
 from mggcn.errors import InputError
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.neighbor import FullSampler, WholeGraphSampler
 from mggcn.training import View, Views

@@ -28,7 +28,8 @@ import torch
 from torch import nn
 
 from mggcn.errors import InputError
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.conv import GCNConv, LSTMConv, MeanConv, PoolConv
 from mggcn.sampling.adjacency import mean_operator
 from mggcn.sampling.neighbor import NeighborSampler

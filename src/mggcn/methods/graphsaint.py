@@ -22,7 +22,8 @@ from typing import ClassVar, Literal
 
 from torch import nn
 
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.stack import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.subgraphs import SaintSampler

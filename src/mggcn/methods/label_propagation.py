@@ -24,8 +24,8 @@ from mggcn._io import memory
 from mggcn.block import Block
 from mggcn.data import UNLABELLED
 from mggcn.errors import InputError
-from mggcn.graph import Graph
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Method
+from mggcn.graph import EdgePart, Graph
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.training import Count, Views
 
 _PRIOR = 1e-9

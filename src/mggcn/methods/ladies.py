@@ -18,7 +18,8 @@ Convolutional Networks, NeurIPS 2019.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.sampling.adjacency import Normalisation, propagation
 from mggcn.sampling.layerwise import LadiesSampler
 from mggcn.training import Count, Views

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import nn
 from mggcn import methods
 from mggcn.block import CPUSampler, Sampler
 from mggcn.data import UNLABELLED, ArrayWriter, Cache, Dataset, Features, FolderWriter, names_in_draws
-from mggcn.graph import Direction, EdgeSchema, Graph
+from mggcn.graph import EDGE_PARTS, Direction, EdgePart, EdgeSchema, Graph
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.published import Traits
@@ -38,8 +38,6 @@ from mggcn.training import (
     inputs_of,
 )
 
-EdgePart = Literal["direction", "weight", "type"]
-EDGE_PARTS: tuple[EdgePart, ...] = get_args(EdgePart)
 WEIGHTS: frozenset[EdgePart] = frozenset({"weight"})
 
 

@@ -22,10 +22,11 @@ from torch import nn
 
 from mggcn.data import FolderWriter
 from mggcn.errors import InputError
-from mggcn.graph import EdgeSchema, Graph
+from mggcn.graph import EDGE_PARTS, EdgePart, EdgeSchema, Graph
 from mggcn.kernels.pick import Explore, PickBy, PickTable, RunningSums
 from mggcn.methods._fine import Fine, FineNorm, Relations
-from mggcn.methods.method import EDGE_PARTS, EdgePart, GraphView, Network, one_way
+from mggcn.methods.method import GraphView, Network, one_way
+from mggcn.nn import Layer
 from mggcn.nn.stack import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
@@ -123,7 +124,8 @@ class MixGrained(Network):
         later = fine.averaged_later(view, 1 + self.picks)
         inputs_on_host, notes = (later[0], (*fine.notes, later[1])) if later else (fine.inputs(view), fine.notes)
         ablated = (self.fine, self.skip, self.explore)
-        sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated)
+        edges = isinstance(view.model, Layer) and bool(view.model.reads_edges) and not view.graph.schema.is_plain
+        sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated, edges=edges)
         return Views.same(View(inputs_on_host, sampler_on_host), notes)
 
     def on_disk(self, graph: Graph, num_features: int) -> int:
@@ -136,12 +138,20 @@ class MixGrained(Network):
 
     @property
     def edge_parts(self) -> frozenset[EdgePart]:
-        """Weights and what is aggregated apart, if there is a fine layer, and what picks are drawn by."""
+        """What the fine layer, the picks and the convolution read."""
         apart: dict[str, set[EdgePart]] = {"none": set(), "direction": {"direction"}, "type": {"type"}}
         parts: set[EdgePart] = {"weight", *apart.get(self.relations, {"direction", "type"})} if self.fine else set()
         by_weight: set[EdgePart] = {"weight"} if self.pick_by == "weight" else set()
         by_direction: set[EdgePart] = {"direction"} if self.pick_from != "both" else set()
-        return frozenset(parts | by_weight | by_direction)
+        return frozenset(parts | by_weight | by_direction) | self._conv_reads()
+
+    def _conv_reads(self) -> frozenset[EdgePart]:
+        """What a convolution that the user gives reads of edges; one is created to ask it."""
+        if not callable(self.conv):
+            return frozenset()
+        with torch.random.fork_rng(devices=[]):
+            conv = self.conv(self.hidden, self.hidden)
+        return conv.reads_edges if isinstance(conv, Layer) else frozenset()
 
     def _fine(self, edges: EdgeSchema, num_features: int) -> Fine:
         hops = self.hops if self.fine else 0

@@ -11,10 +11,10 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from mggcn.graph import EdgeSchema
+from mggcn.graph import EdgePart, EdgeSchema
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.methods.graphsage import GraphSAGE, fanout_per_layer
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.training import Count, Views

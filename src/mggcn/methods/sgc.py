@@ -12,7 +12,8 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Method
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.nn.stack import MLP
 from mggcn.sampling.adjacency import powers
 from mggcn.training import Count, Views

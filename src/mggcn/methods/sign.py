@@ -20,8 +20,8 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.graph import EdgeSchema
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Method
+from mggcn.graph import EdgePart, EdgeSchema
+from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.nn.conv import Layer, Linear, dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
 from mggcn.sampling.adjacency import powers

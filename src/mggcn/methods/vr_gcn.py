@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from mggcn.block import Block, HistoryBlock
 from mggcn.errors import InputError
-from mggcn.methods.method import WEIGHTS, EdgePart, GraphView, Network
+from mggcn.graph import EdgePart
+from mggcn.methods.method import WEIGHTS, GraphView, Network
 from mggcn.nn.conv import GCNConv, aggregate, dropout
 from mggcn.nn.rows import Rows, to_dense
 from mggcn.sampling.adjacency import propagated, propagation

@@ -4,6 +4,8 @@ A convolution is a module called as ``conv(x, block)``; a :class:`Layer` can do 
 method ``hidden(x, block)`` says what the weights multiply, for embeddings.
 """
 
+import inspect
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
+from mggcn.errors import InputError
+from mggcn.graph import EDGE_PARTS, EdgePart
 from mggcn.kernels import dropout as kernel
 from mggcn.kernels.combine import combine_project
 from mggcn.kernels.gather import gather_sum
@@ -19,6 +23,7 @@ from mggcn.keys import MASK, Key
 from mggcn.nn.rows import RepeatedRows, Rows, is_sparse, product, to_dense
 
 _SLOPE = 0.2  # of the leaky ReLU of attention scores
+_EDGE_DATA = ("edge_weight", "edge_type", "edge_attr")
 
 
 def aggregate(x: Tensor, block: Block) -> Tensor:
@@ -57,19 +62,30 @@ class Layer(nn.Module):
         accepts_rows: ``x`` may also be sparse or repeated :data:`mggcn.nn.rows.Rows`.
         capturable: its shapes depend only on the blocks' shapes, so that a GPU can record and replay it.
         fuses_activation: a convolution that applies the leaky ReLU of the layer below itself, by ``negative_slope``.
+        reads_edges: what it reads of edges, some of ``direction``, ``weight`` and ``type``: its blocks should have
+            ``edge_weight`` and ``edge_type``, which samplers look up when asked.
     """
 
     accepts_rows: ClassVar[bool] = False
     fuses_activation: ClassVar[bool] = False
     capturable: bool = False
+    reads_edges: frozenset[EdgePart] = frozenset()
 
     def __init_subclass__(
-        cls, *, accepts_rows: bool | None = None, capturable: bool | None = None, fuses_activation: bool | None = None
+        cls,
+        *,
+        accepts_rows: bool | None = None,
+        capturable: bool | None = None,
+        fuses_activation: bool | None = None,
+        reads_edges: Iterable[EdgePart] | None = None,
     ) -> None:
         super().__init_subclass__()
         cls.accepts_rows = cls.accepts_rows if accepts_rows is None else accepts_rows
         cls.fuses_activation = cls.fuses_activation if fuses_activation is None else fuses_activation
         cls.capturable = cls.capturable if capturable is None else capturable
+        cls.reads_edges = cls.reads_edges if reads_edges is None else frozenset(reads_edges)
+        if unknown := cls.reads_edges - set(EDGE_PARTS):
+            raise TypeError(f"reads_edges: {min(unknown)!r} is not one of {', '.join(EDGE_PARTS)}")
 
 
 class Linear(nn.Module):
@@ -210,29 +226,94 @@ def _softmax(scores: Tensor, block: Block) -> Tensor:
     return factors / total.clamp(min=torch.finfo(total.dtype).tiny).index_select(0, receivers)
 
 
-class PyGConv(nn.Module):
-    """Calls a bipartite convolution of PyTorch Geometric, such as SAGEConv, GATConv or TransformerConv, on a block.
+class PyGConv(Layer):
+    """Calls a convolution of PyTorch Geometric, such as GCNConv, SAGEConv, GATConv or RGCNConv, on a block.
 
-    The convolution receives ``((x, x[root]), edge_index)``: the rows of the layer below, those of the receivers, and
-    the block's edges. Of a block's weights only zeros are used: such an edge is left out.
+    A convolution that accepts a pair of feature matrices receives ``((x, x[root]), edge_index)``: the rows of the layer
+    below, those of the receivers, and the block's edges. One whose ``forward`` takes a single ``Tensor``, such as
+    GCNConv, receives the rows of the layer below and edges between these rows; the rows of the receivers are its
+    result. Of a block's weights only zeros are used: such an edge is left out.
+
+    It also receives what it takes of ``edge_weight``, ``edge_type`` and ``edge_attr``, see :class:`mggcn.block.Block`.
+    ``edge_attr`` has ``conv.edge_dim`` columns, 1 if the convolution has no ``edge_dim``: the weight, and in further
+    columns 1 for the relation. So GATConv sees weights with ``edge_dim=1``, and relations, too, with
+    ``edge_dim=1 + len(graph.schema.relations)``; with ``edge_dim=None`` it receives nothing. RGCNConv needs
+    ``num_relations=1 + len(graph.schema.relations)``, the last one for a node and itself.
 
     Args:
-        conv: a convolution that accepts a pair of feature matrices. Convolutions that add self-loops to bipartite
-            graphs (GATConv by default) connect row i with receiver i, which is the receiver's own row in MG-GCN's
-            blocks.
+        conv: the convolution. One that adds self-loops to bipartite graphs (GATConv by default) connects row i with
+            receiver i, which is the receiver's own row in MG-GCN's blocks.
+        edge_data: which of ``edge_weight``, ``edge_type`` and ``edge_attr`` it receives; by default those of them that
+            its ``forward`` takes.
     """
 
-    def __init__(self, conv: nn.Module) -> None:
+    def __init__(self, conv: nn.Module, *, edge_data: Sequence[str] | None = None) -> None:
         super().__init__()
         self.conv = conv
+        parameters = inspect.signature(conv.forward).parameters
+        self._takes_pair = next(iter(parameters.values())).annotation not in (Tensor, "Tensor", "torch.Tensor")
+        self._edge_dim = getattr(conv, "edge_dim", 1)
+        if edge_data is None:
+            known = [name for name in _EDGE_DATA if name in parameters]
+            edge_data = [name for name in known if name != "edge_attr" or self._edge_dim is not None]
+        if unknown := [name for name in edge_data if name not in _EDGE_DATA]:
+            raise InputError(f"edge_data: {unknown[0]!r} is not one of {', '.join(_EDGE_DATA)}")
+        self._edge_data = tuple(edge_data)
+        weights: set[EdgePart] = {"weight"} if {"edge_weight", "edge_attr"} & {*edge_data} else set()
+        reads_relations = "edge_type" in edge_data or ("edge_attr" in edge_data and (self._edge_dim or 1) > 1)
+        relations: set[EdgePart] = {"direction", "type"} if reads_relations else set()
+        self.reads_edges = frozenset(weights | relations)
 
     def forward(self, x: Tensor, block: Block) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]."""
-        edge_index = block.edge_index
-        if block.weight is not None:
-            edge_index = edge_index[:, block.weight.detach() != 0]
-        out: Tensor = self.conv((x, x.index_select(0, block.root)), edge_index)
-        return out
+        kept = None if block.weight is None else block.weight.detach() != 0
+        values = {name: value if kept is None else value[kept] for name, value in self._values(x, block).items()}
+        if self._takes_pair:
+            edge_index = block.edge_index if kept is None else block.edge_index[:, kept]
+            bipartite: Tensor = self.conv((x, x.index_select(0, block.root)), edge_index, **values)
+            return bipartite
+        senders, receivers = block.edge_index
+        _check_distinct(block.root, type(self.conv).__name__)
+        edge_index = torch.stack([senders, block.root.long()[receivers]])
+        out: Tensor = self.conv(x, edge_index if kept is None else edge_index[:, kept], **values)
+        return out.index_select(0, block.root)
+
+    def _values(self, x: Tensor, block: Block) -> dict[str, Tensor]:
+        """What the convolution receives of each edge."""
+        weight, relation, name = block.edge_weight, block.edge_type, type(self.conv).__name__
+        num_relations = getattr(self.conv, "num_relations", None)
+        if weight is None or relation is None:
+            if "edge_type" in self._edge_data and num_relations != 1:
+                problem = "the graph has no types of edges, or its sampler was not asked for them"
+                raise InputError(f"{name}: needs edge_type, but the blocks have none: {problem}")
+            return {}
+        values, highest = {}, int(relation.max()) if relation.numel() else 0
+        if "edge_weight" in self._edge_data:
+            values["edge_weight"] = weight.to(x.dtype)
+        if "edge_type" in self._edge_data:
+            if num_relations is not None and highest >= num_relations:
+                raise InputError(
+                    f"{name}: num_relations is {num_relations}, but edges have the relation {highest}; it must be 1 "
+                    "more than the relations of the graph"
+                )
+            values["edge_type"] = relation
+        if "edge_attr" in self._edge_data:
+            width = (self._edge_dim or 1) - 1
+            if 0 < width < highest:
+                raise InputError(
+                    f"{name}: edge_dim is {width + 1}, but edges have the relation {highest - 1}; it must be 1 for "
+                    "weights, or 1 more than the relations of the graph"
+                )
+            columns = [functional.one_hot(relation, width + 1)[:, :width]] if width else []
+            values["edge_attr"] = torch.cat([weight[:, None], *columns], dim=1).to(x.dtype)
+        return values
+
+
+def _check_distinct(root: Tensor, name: str) -> None:
+    """Raise InputError if receivers share a row, which edges between rows cannot tell apart."""
+    first = torch.arange(root.numel(), dtype=root.dtype, device=root.device)
+    if not torch.equal(root, first) and torch.unique(root).numel() < root.numel():
+        raise InputError(f"{name}: takes no pair of matrices, but some receivers of the block share a row")
 
 
 def dropout(h: Tensor, share: float, training: bool) -> Tensor:

@@ -40,6 +40,7 @@ class Stack(Layer, accepts_rows=True):
         self.negative_slope = negative_slope
         self.normalise = normalise
         self.capturable = all(isinstance(conv, Layer) and conv.capturable for conv in self.convs)
+        self.reads_edges = frozenset().union(*(conv.reads_edges for conv in self.convs if isinstance(conv, Layer)))
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """Score targets.

@@ -30,7 +30,7 @@ from mggcn.block import EDGE_VALUES, Batch, Block
 from mggcn.data import UNLABELLED, Dataset, Measure, as_features, plain
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
-from mggcn.runs._matching import labels_in, match_features
+from mggcn.runs._matching import labels_in, match
 from mggcn.runs._predictions import NUM_REASONS, to_frame
 from mggcn.runs._scorer import PickEffect, Probabilities, Scorer, dense_rows, mean_effects
 from mggcn.training import Scaled, Scaler, View, log_odds
@@ -219,7 +219,7 @@ def _target_only(scorer: Scorer, node: int) -> View:
 def _matched(scorer: Scorer) -> Dataset:
     """The graph with the run's features; warnings were given when the run was prepared."""
     with warnings.catch_warnings(action="ignore", category=InputWarning):
-        return match_features(scorer.dataset, scorer.run.record.dataset)
+        return match(scorer.dataset, scorer.run.record, scorer.run.plan.method.edge_parts)
 
 
 def _apart(scorer: Scorer, nodes: NDArray[np.int64], draw: int) -> Iterator[tuple[Batch, NDArray[np.int64]]]:

@@ -15,7 +15,7 @@ from torch import Tensor
 from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.runs._matching import match_features
+from mggcn.runs._matching import match
 from mggcn.runs._plan import Plan
 from mggcn.runs._run import Run
 from mggcn.runs._scorer import calibration_nodes
@@ -139,7 +139,7 @@ def _matched(dataset: Dataset, plan: Plan, origin: Run) -> Dataset:
     if dataset.classes != origin.classes:
         own = ", ".join(dataset.classes)
         raise InputError(f"{dataset.name}: classes {own}, but the run to start from has {classes}")
-    return match_features(dataset, origin.record.dataset)
+    return match(dataset, origin.record, plan.method.edge_parts)
 
 
 def _test(fit: Fit) -> tuple[dict[str, Any], float]:

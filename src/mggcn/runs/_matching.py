@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mggcn.data import PARTS, UNLABELLED, ColumnEncoding, Dataset, as_features, ids_without_date
 from mggcn.errors import InputError, prefix_errors, warn_caller
-from mggcn.graph import node_numbers
+from mggcn.graph import EdgePart, node_numbers
+from mggcn.training import RunRecord
 
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
@@ -107,6 +108,39 @@ def parts_of(runs: Sequence["Run"], data: Dataset, nodes: NDArray[np.int64]) -> 
             rows = slice(start, start + _AT_ONCE)
             np.minimum(result[rows], run.split_ids.parts_of(data, nodes[rows]), out=result[rows])
     return result
+
+
+def match(dataset: Dataset, record: RunRecord, used: Container[EdgePart]) -> Dataset:
+    """The data set with the features and types of edges of the one that a run was trained on.
+
+    InputError if the edges are of another kind and the method uses that, of what ``used`` says what it does.
+    """
+    return match_features(_match_edges(dataset, record, used), record.dataset)
+
+
+def _match_edges(dataset: Dataset, record: RunRecord, used: Container[EdgePart]) -> Dataset:
+    """The data set with types of edges numbered as in training."""
+    graph, trained, name, origin = dataset.graph, record.edges, dataset.name, record.dataset["name"]
+    schema = graph.schema
+    if "direction" in used and schema.directed != trained.directed:
+        own, other, hint = ("have", "have none", "both") if schema.directed else ("have no", "have", "directed")
+        raise InputError(
+            f"{name}: edges {own} directions, but those that the run was trained on {other} ({origin}); "
+            f"import it with direction {hint!r}"
+        )
+    if "weight" in used and schema.weighted != trained.weighted:
+        own, other = ("have", "have none") if schema.weighted else ("have no", "have")
+        warn_caller(f"{name}: edges {own} weights, but those that the run was trained on {other} ({origin})")
+    if "type" not in used or schema.types == trained.types:
+        return dataset
+    if not schema.types or not trained.types:
+        own, other = ("have", "have none") if schema.types else ("have no", "have")
+        raise InputError(f"{name}: edges {own} types, but those that the run was trained on {other} ({origin})")
+    if unknown := [kind for kind in schema.types if kind not in trained.types]:
+        raise InputError(
+            f"{name}: edges of type {_list(unknown)}, but the run was trained on {_list(trained.types)} ({origin})"
+        )
+    return replace(dataset, graph=graph.with_types(trained.types), checked=True)
 
 
 def match_features(dataset: Dataset, trained: Mapping[str, Any]) -> Dataset:

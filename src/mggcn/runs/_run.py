@@ -27,7 +27,7 @@ from mggcn.errors import InputError, unknown, warn_caller
 from mggcn.keys import Key
 from mggcn.runs._explaining import Explanation, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
-from mggcn.runs._matching import SPLIT, SplitIds, match_features, parts_of, targets_of
+from mggcn.runs._matching import SPLIT, SplitIds, match, parts_of, targets_of
 from mggcn.runs._plan import Plan
 from mggcn.runs._predictions import Embeddings, Predictions, Thresholds, validation_nodes
 from mggcn.runs._scorer import Nodes, Probabilities, Scorer
@@ -338,7 +338,7 @@ class Run(Ensemble):
         for graph, inference in self.prepared:
             if graph is dataset and inference.compute.device.type == device.type:
                 return replace(inference, model=model, draws=draws)
-        matched = match_features(dataset, self.record.dataset)
+        matched = match(dataset, self.record, self.plan.method.edge_parts)
         compute = self.plan.compute(device, dataset=matched)
         view = self.plan.method.prepare(methods.view_of(matched, self.scaler, model, self.key, compute)).eval
         inference = Inference(model, view, self.key, compute, draws)

@@ -209,8 +209,9 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
         names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
         threads: of the kernel; all cores when None. The result does not depend on it.
         by_weight: draw in proportion to weight; uniformly if all weights are 1.
-        weigh: blocks have the factors of the mean weighted by the edges of the drawn neighbours, in which the receiver
-            itself weighs 1; no factors if all weights are 1.
+        edges: whether blocks have ``edge_weight`` and ``edge_type``.
+        weigh: whether the mean over the drawn neighbours is weighted by ``edge_weight``, which is 1 for the receiver
+            itself; if all weights are 1 nothing changes.
     """
 
     graph: Graph
@@ -219,6 +220,7 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
     threads: int | None = None
     names: NDArray[np.int64] | None = None
     by_weight: bool = False
+    edges: bool = False
     weigh: bool = False
 
     @property
@@ -243,10 +245,11 @@ class NeighborSampler(TopDownSampler, draws_per_target=True):
             threads=self.threads,
         )
         block, nodes = block_between(receivers, indptr, senders, self.graph.num_nodes)
-        if self.weigh and self._is_weighted:
+        weigh = self.weigh and self._is_weighted
+        if self.edges or weigh:
             of_edges = edge_data(self.graph, np.repeat(receivers, np.diff(indptr)), senders, threads=self.threads)
-            block = weighed(with_edges(block, of_edges))
-        return block, nodes
+            block = with_edges(block, of_edges)
+        return (weighed(block) if weigh else block), nodes
 
     @cached_property
     def _is_weighted(self) -> bool:

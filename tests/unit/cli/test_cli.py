@@ -270,7 +270,7 @@ def test_tables_import(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["data", "import", "e.csv", "--nodes", "n.csv", "--out", "t", "--name", "mine"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "mine: 20 nodes, 19 edges in t",
-        "note        19 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
+        "note        19 edges have no reverse: taken as undirected; direction 'directed' keeps directions",
     ]
     assert main(["data", "import", "e.csv", "--direction", "both", "--out", "u"]) == 0
     assert "no reverse" not in capsys.readouterr().out
@@ -288,7 +288,7 @@ def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out.splitlines() == [
         "t: 20 nodes, 18 edges in t",
         "note        columns as categories: 'size' (3), 'word' (2)",
-        "note        18 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
+        "note        18 edges have no reverse: taken as undirected; direction 'directed' keeps directions",
     ]
     assert load_folder("t").feature_names == ("size=0", "size=1", "size=2", "word=t0", "word=t1")
     assert main([*base, *nodes, "--features", "none", "--out", "none"]) == 0
@@ -317,10 +317,10 @@ def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edges = np.array([[0, 1, 0, 3, 5], [1, 0, 1, 3, 6]])
-    npz(folder / "g.npz", edge_index=edges, edge_weight=np.ones(5), y=np.zeros(20, np.int64))
+    npz(folder / "g.npz", edge_index=edges, edge_time=np.ones(5), y=np.zeros(20, np.int64))
     notes = [
-        "edge weights and attributes are not used: ignored edge_weight of g.npz",
-        "1 edge has no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
+        "edge attributes are not used: ignored edge_time of g.npz",
+        "1 edge has no reverse: taken as undirected; direction 'directed' keeps directions",
         "1 self-loop and 1 duplicate edge removed",
         "all training nodes are of class 'class 0': accuracy says nothing",
     ]

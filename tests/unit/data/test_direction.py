@@ -16,7 +16,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
 from mggcn.runs._run import Ensemble
 
-NOTE = "3 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"
+NOTE = "3 edges have no reverse: taken as undirected; direction 'directed' keeps directions"
 SOURCE, TARGET = [0, 1, 2, 3, 3], [1, 2, 3, 4, 2]  # 2 and 3 are neighbours in both directions
 X = np.arange(10, dtype=np.float32).reshape(5, 2)
 

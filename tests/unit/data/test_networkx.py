@@ -58,11 +58,11 @@ def test_parallel_edges_are_counted_and_edge_attributes_reported(kind: type) -> 
     graph = _chain(kind)
     graph.add_edge("a", "b", weight=2.5, since=1999)
     graph.add_edge("c", "c")
-    with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
+    with pytest.warns(DataWarning, match="mine: edge attributes are not used") as caught:
         data = Dataset.from_networkx(graph, name="mine", direction="both")
     assert [warning.filename for warning in caught] == [__file__]
     assert data.notes == (
-        "edge weights and attributes are not used: ignored since, weight of the graph",
+        "edge attributes are not used: ignored since, weight of the graph",
         "1 self-loop and 1 duplicate edge removed",
     )
     assert data.graph.num_edges == 9

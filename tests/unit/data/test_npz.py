@@ -9,7 +9,7 @@ from mggcn.data._npz import read_npz
 from mggcn.errors import DataWarning, InputError
 
 N = 20
-ONE_WAY = "19 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"
+ONE_WAY = "19 edges have no reverse: taken as undirected; direction 'directed' keeps directions"
 
 
 def _fields(**changed: object) -> dict[str, object]:
@@ -55,13 +55,31 @@ def test_direction_and_name_are_taken(tmp_path: Path):
     assert data.graph.row(1).tolist() == [0]
 
 
-def test_values_of_edges_are_ignored_with_a_warning(tmp_path: Path):
-    edges = np.array([[0, 1, 0, 3], [1, 0, 1, 3]])
-    path = _write(tmp_path, edge_index=edges, edge_weight=np.ones(4), weight=np.ones(4))
-    note = "edge weights and attributes are not used: ignored edge_weight, weight of mine.npz"
+def test_weights_and_types_of_edges(tmp_path: Path):
+    values = {"edge_weight": np.array([[2.0], [1], [0.5], [9]]), "edge_type": np.array([0, 1, 0, 1])}
+    path = _write(tmp_path, edge_index=np.array([[0, 1, 0, 3], [1, 0, 1, 3]]), weight=np.ones(4), **values)
+    note = "edge attributes are not used: ignored weight of mine.npz"
     with pytest.warns(DataWarning, match=f"mine: {note}"):
-        data = read_npz(path)
-    assert data.notes == (note, "1 self-loop and 1 duplicate edge removed")
+        data = read_npz(path, direction="directed")
+    assert data.notes == (
+        note,
+        "weights of edges: edge_weight; weights=False leaves them out",
+        "1 self-loop removed",
+        "1 parallel edge joined, weights added",
+    )
+    assert data.graph.schema.relations == ("0 in", "0 out", "1 in", "1 out")
+    row = data.graph.relations_of(1)
+    assert (row.indices.tolist(), row.number.tolist(), row.weight.tolist()) == ([0, 0], [0, 3], [2.5, 1])
+    without = read_npz(_write(tmp_path, **values | {"edge_index": [[0, 1, 0, 3], [1, 0, 1, 3]]}), weights=False)
+    assert without.graph.relations.weight is None
+    assert without.notes[1:] == ("1 self-loop and 1 duplicate edge removed",)
+    named = np.array(["pays", "knows"])
+    assert read_npz(
+        _write(tmp_path, edge_index=np.eye(2, 4, dtype=int), **values, edge_type_names=named)
+    ).graph.types == (
+        "pays",
+        "knows",
+    )
 
 
 def test_sparse_features_stay_sparse(tmp_path: Path):
@@ -148,6 +166,16 @@ SPARSE = {
         ({"edge_index": np.array([[0, 1], [2, N]])}, f"edge_index: edges: target {N} of edge 1 is out of range"),
         ({"edge_index": np.array([[0, -3], [2, 1]])}, "edge_index: edges: source -3 of edge 1 is out of range"),
         ({"edge_index": np.array([[0.5], [2.0]])}, "edge_index: edges: source must hold integers, not float64"),
+        ({"edge_weight": np.full(N - 1, -1.5)}, "edge_weight: weight: -1.5 of edge 0 is negative; weights must be"),
+        (
+            {"edge_weight": np.ones(3)},
+            "edge_weight: weight: shape (3,), not one weight for each of 19 edges; weights=False",
+        ),
+        ({"edge_weight": np.full(N - 1, "a")}, "edge_weight: weight: must be numbers, not <U1"),
+        ({"edge_type": np.full(N - 1, 255)}, "edge_type: 256 types of edges, more than 255"),
+        ({"edge_type": np.full(N - 1, 0.5)}, "edge_type: float64 of shape (19,), not an integer for each of 19 edges"),
+        ({"edge_type": np.zeros(3, int)}, "edge_type: int64 of shape (3,), not an integer for each of 19 edges"),
+        ({"edge_type_names": np.array(["a"])}, "types: names of types of edges, but no edge_type"),
         ({**SPARSE, "x_data": None}, "field x is missing, and so is x_data"),
         ({"x": NAN}, "x of node 7, feature 2 is nan"),
         ({"x": np.full((N, 3), np.inf)}, "x of node 0, feature 0 is inf"),

@@ -60,7 +60,7 @@ def test_a_frame_with_every_type() -> None:
     assert data.notes == (
         "columns as categories: 'city' (3), 'text' (2), 'size' (2)",
         "dates as days since 1970-01-01: 'day', 'zone'",
-        "4 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
+        "4 edges have no reverse: taken as undirected; direction 'directed' keeps directions",
     )
 
 

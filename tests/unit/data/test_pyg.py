@@ -50,11 +50,45 @@ def test_adj_t_takes_the_place_of_edge_index(direction: str) -> None:
     assert np.array_equal(Dataset.from_pyg(extension, direction=direction).graph.indices, expected.indices)
 
 
-def test_values_of_adj_t_are_weights() -> None:
-    data = _data(edge_index=None, adj_t=_adj_t(torch.tensor([1.0, 0.0, 0.5])))
-    with pytest.warns(DataWarning, match="pyg: edge weights and attributes are not used: ignored the values of adj_t"):
-        graph = Dataset.from_pyg(data, direction="both").graph
-    assert [graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
+@pytest.mark.parametrize("key", ["edge_weight", "edge_attr", "adj_t"])
+def test_weights(key: str) -> None:
+    weights = torch.tensor([1.0, 0.0, 0.5])
+    layouts = [weights, weights.double()[:, None]] if key != "adj_t" else [_adj_t(weights), _adj_t(weights).to_dense()]
+    for values in layouts:
+        data = _data(**({"edge_index": None} if key == "adj_t" else {}), **{key: values})
+        made = Dataset.from_pyg(data, direction="both")
+        assert [made.graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
+        assert made.graph.neighbour_weights().tolist() == [1, 1, 0.5, 0.5]
+        origin = "values of adj_t" if key == "adj_t" else f"{key} of data"
+        zeros = () if key == "adj_t" else ("1 edge of weight 0 removed",)
+        note = f"weights of edges: {origin}; Dataset.from_pyg(data, weights=False) leaves them out"
+        assert made.notes == (note, *zeros)
+        assert Dataset.from_pyg(data, direction="both", weights=False).graph.relations is None
+        assert Dataset.from_pyg(data, direction="both", weights=False).notes == ()
+
+
+def test_weights_of_one_are_left_out() -> None:
+    plain = Dataset.from_pyg(_data(), direction="directed")
+    for weight in (torch.ones(3), torch.ones(3, 1, dtype=torch.int64)):
+        made = Dataset.from_pyg(_data(edge_weight=weight), direction="directed")
+        assert (made.digest, made.notes) == (plain.digest, ())
+
+
+def test_edge_weight_comes_before_edge_attr() -> None:
+    data = _data(edge_weight=torch.tensor([1.0, 2, 3]), edge_attr=-torch.ones(3))
+    with pytest.warns(DataWarning, match="pyg: edge attributes are not used: ignored edge_attr of data"):
+        made = Dataset.from_pyg(data, direction="in")
+    assert made.graph.neighbour_weights().tolist() == [1, 2, 3]
+
+
+def test_types() -> None:
+    data = _data(edge_type=torch.tensor([2, 0, 1]))
+    assert Dataset.from_pyg(data, direction="both").graph.types == ("0", "1", "2")
+    data.edge_type_names = ["pays", "knows", "owns"]
+    made = Dataset.from_pyg(data, direction="directed")
+    assert made.graph.types == ("pays", "knows", "owns")
+    assert made.graph.relations_of(2).number.tolist() == [0, 3]
+    assert made.notes == ()
 
 
 def test_float_labels_that_are_whole() -> None:
@@ -95,11 +129,11 @@ def test_every_key_that_is_not_used_is_named() -> None:
         Dataset.from_pyg(_data(y=Y, num_nodes=6, n_id=torch.arange(6), name="six"), seed=None, direction="both").notes
         == ()
     )
-    data = _data(y=Y, node_year=Y, stopping_mask=Y > 0, adj_t=_adj_t(torch.ones(3)), edge_attr=torch.ones(3))
+    data = _data(y=Y, node_year=Y, stopping_mask=Y > 0, adj_t=_adj_t(torch.ones(3)), edge_attr=torch.ones(3, 2))
     with pytest.warns(DataWarning) as caught:
         notes = Dataset.from_pyg(data, seed=None, direction="both").notes
     assert notes == (
-        "edge weights and attributes are not used: ignored edge_attr of data",
+        "edge attributes are not used: ignored edge_attr of data",
         "not used: adj_t, node_year, stopping_mask of data",
     )
     assert [str(warning.message) for warning in caught] == [f"pyg: {note}" for note in notes]
@@ -122,6 +156,22 @@ def test_every_key_that_is_not_used_is_named() -> None:
             {"y": Y, "train_idx": torch.tensor([0.5])},
             "data.train_idx: must be node numbers or a boolean mask, not float32",
         ),
+        (
+            {"edge_weight": -torch.ones(3)},
+            r"edge_weight of data: weight: -1.0 of edge 0 is negative; weights must be .*",
+        ),
+        (
+            {"edge_attr": torch.tensor([1, float("nan"), 1])},
+            r"edge_attr of data: weight: nan of edge 1 is missing; weights must be numbers of 0 or more; "
+            r"Dataset.from_pyg\(data, weights=False\) leaves them out",
+        ),
+        ({"edge_weight": torch.ones(2)}, r"edge_weight of data: weight: shape \(2,\), not one weight for each of 3"),
+        ({"edge_weight": torch.ones(3, 2)}, r"edge_weight of data: weight: shape \(3, 2\), not one weight"),
+        ({"edge_type": torch.ones(3)}, r"edge_type: float32 of shape \(3,\), not an integer for each of 3 edges"),
+        ({"edge_type": torch.tensor([0, 1])}, r"edge_type: int64 of shape \(2,\), not an integer for each of 3 edges"),
+        ({"edge_type": torch.tensor([0, 1, -1])}, "edge_type: -1 of edge 2 is out of range for 2 types"),
+        ({"edge_type": torch.tensor([0, 1, 255])}, "edge_type: 256 types of edges, more than 255"),
+        ({"edge_type": ENDS[0], "edge_type_names": ["a"]}, "edge_type: 1 of edge 1 is out of range for 1 types"),
         ({"x": torch.ones(6)}, r"data.x: must have shape \[num_nodes, num_features\], not \[6\]"),
         ({"x": torch.ones(6, 2, dtype=torch.bfloat16)}, "data.x: Tensor is not an array"),
     ],

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
 
 from mggcn.data import load
 from mggcn.data._dataset import Dataset
@@ -12,6 +13,7 @@ from mggcn.data._pyg import torch_geometric
 from mggcn.data._split import Split
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
+from tests.strategies import weighted_graphs
 
 torch = pytest.importorskip("torch")
 Data = torch_geometric("these tests").data.Data
@@ -55,6 +57,18 @@ def test_there_and_back(direction):
     assert (after.classes, after.node_ids.tolist()) == (before.classes, before.node_ids.tolist())
     for part in ("train", "val", "test"):
         assert np.array_equal(getattr(after.split, part), getattr(before.split, part))
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(graph=weighted_graphs())
+def test_weights_types_and_directions_there_and_back(graph: Graph) -> None:
+    assume(graph.relations.weight is not None and (graph.relations.weight != 1).any())
+    before = Dataset("mine", graph, np.ones((graph.num_nodes, 1), np.float32), np.full(graph.num_nodes, -1), ())
+    data = before.to_pyg()
+    data.validate()
+    after = Dataset.from_pyg(data, "mine", direction=graph.direction)
+    assert (after.digest, after.graph.types) == (before.digest, graph.types)
+    assert data.num_edges == graph.num_edges * (2 if graph.direction == "both" else 1)
 
 
 def test_edges_point_from_source_to_target():
@@ -107,15 +121,15 @@ def test_of_several_splits_the_first_is_taken_with_a_warning():
 
 def test_values_of_edges_are_ignored_with_a_warning():
     edges = torch.tensor([[0, 1, 0, 0, 2], [1, 0, 1, 1, 2]])
-    data = _chain(edge_index=edges, edge_weight=torch.ones(5), edge_attr=torch.ones(5, 2))
-    with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
+    data = _chain(edge_index=edges, edge_attr=torch.ones(5, 2), edge_time=torch.ones(5))
+    with pytest.warns(DataWarning, match="mine: edge attributes are not used") as caught:
         dataset = Dataset.from_pyg(data, "mine")
     assert [warning.filename for warning in caught] == [__file__]
     assert dataset.notes == (
-        "edge weights and attributes are not used: ignored edge_attr, edge_weight of data",
+        "edge attributes are not used: ignored edge_attr, edge_time of data",
         "1 self-loop and 2 duplicate edges removed",
     )
-    del data.edge_weight, data.edge_attr
+    del data.edge_attr, data.edge_time
     assert Dataset.from_pyg(data, direction="in").notes == ("1 self-loop and 2 duplicate edges removed",)
 
 

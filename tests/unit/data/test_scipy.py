@@ -49,14 +49,35 @@ def test_sparse_features_stay_sparse_and_are_copied() -> None:
     assert x.indices.tolist() == [1, 0, 1], "the user's matrix is not sorted in place"
 
 
-def test_weights_are_reported_and_zeros_are_no_edges() -> None:
-    with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
-        data = Dataset.from_scipy(_adjacency([0.5, 0, 1]), np.ones((4, 1)), name="mine", direction="both")
-    assert [warning.filename for warning in caught] == [__file__]
-    assert data.notes == ("edge weights and attributes are not used: ignored values of adjacency",)
+def test_values_are_weights_and_zeros_are_no_edges() -> None:
+    data = Dataset.from_scipy(_adjacency([0.5, 0, 1]), np.ones((4, 1)), name="mine", direction="both")
+    assert data.notes == ("weights of edges: values of adjacency; weights=False leaves them out",)
     assert [data.graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
-    for ones in ([True, True, True], [1, 0, 1]):
-        assert Dataset.from_scipy(_adjacency(ones), np.ones((4, 1)), direction="both").notes == ()
+    assert data.graph.neighbour_weights().tolist() == [0.5, 0.5, 1, 1]
+    plain = Dataset.from_scipy(_adjacency([1, 0, 1]), np.ones((4, 1)), direction="both")
+    for options in ({"values": [True, False, True]}, {"values": [0.5, 0, -1], "weights": False}):
+        values = options.pop("values")
+        same = Dataset.from_scipy(_adjacency(values), np.ones((4, 1)), direction="both", **options)
+        assert same.digest == plain.digest
+        assert same.notes == ()
+
+
+def test_weights_of_both_directions() -> None:
+    def read(values: list[float], **options: str) -> Dataset:
+        matrix = scipy.sparse.coo_array((values, ([0, 1, 2, 2], [1, 0, 2, 0])), shape=(3, 3))
+        return Dataset.from_scipy(matrix, np.ones((3, 1)), name="mine", **options)
+
+    with pytest.warns(DataWarning, match="mine: 1 edge has no reverse"):
+        assert read([3, 4, 9, 1]).graph.neighbour_weights().tolist() == [7, 1, 7, 1]
+    note = "weights differ between the two directions of edges: added; direction 'directed' keeps them apart"
+    with pytest.warns(DataWarning, match=f"mine: {note}"):
+        assert read([3, 4, 9, 0]).graph.neighbour_weights().tolist() == [7, 7]
+    symmetric = read([3, 3, 9, 0])
+    assert symmetric.graph.neighbour_weights().tolist() == [3, 3]
+    assert symmetric.notes[1:] == ("1 self-loop removed",)
+    directed = read([3, 4, 9, 1], direction="directed")
+    assert directed.graph.relations_of(0).number.tolist() == [0, 1, 0]
+    assert directed.graph.relations_of(0).weight.tolist() == [4, 3, 1]
 
 
 def test_duplicates_and_loops_are_counted() -> None:
@@ -69,6 +90,13 @@ def test_duplicates_and_loops_are_counted() -> None:
     [
         ({"adjacency": np.eye(4)}, "from_scipy takes a sparse matrix of SciPy, not ndarray: use "),
         ({"adjacency": scipy.sparse.eye_array(3, 4)}, r"mine: adjacency: must be square, not of shape \[3, 4\]"),
+        ({"adjacency": _adjacency([1, -2, 1])}, "mine: values of adjacency: weight: -2 of edge 1 is negative; .*"),
+        ({"adjacency": _adjacency([1, np.nan, 1])}, "mine: values of adjacency: weight: nan of edge 1 is missing; .*"),
+        (
+            {"adjacency": _adjacency([1, np.inf, 1])},
+            "mine: values of adjacency: weight: inf of edge 1 is not finite in float32; weights must be "
+            "numbers of 0 or more; weights=False leaves them out",
+        ),
         ({"x": [[1], [2, 3]]}, "mine: x: list is not an array"),
         ({"x": [["a"]] * 4}, "mine: x: must hold numbers, not <U1"),
         ({"x": np.ones((5, 1))}, "mine: x has 5 rows but the graph has 4 nodes"),

@@ -48,8 +48,8 @@ def test_numbers_and_weights_of_edges_do_not_tell_the_class(name: str) -> None:
 def test_sizes_and_what_is_known_of_edges(name: str, tmp_path: Path) -> None:
     data = load(name)
     assert data.num_nodes == 4000
-    assert np.bincount(data.y + 1).tolist() == [400, 1800, 1800]
-    assert [part.size for part in data.split.parts().values()] == [2160, 720, 720]
+    assert np.bincount(data.y).tolist() == [2000, 2000]
+    assert [part.size for part in data.split.parts().values()] == [2400, 800, 800]
     schema = data.graph.schema
     assert (schema.directed, schema.weighted, schema.types) == {
         "direction-labels": (True, False, ()),

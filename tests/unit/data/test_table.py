@@ -43,7 +43,7 @@ def test_the_tables_become_a_data_set(tmp_path: Path):
 
 def test_other_columns_of_edges_are_ignored_with_a_warning(tmp_path: Path):
     edges = "target,weight,source,time\na7,1,b2,\nb2,x,c9,\na7,3,b2,\n"
-    note = "edge weights and attributes are not used: ignored weight, time of edges.csv"
+    note = "edge attributes are not used: ignored weight, time of edges.csv"
     with pytest.warns(DataWarning, match=f"nodes: {note}"):
         data = read_tables(*_write(tmp_path, edges=edges), direction="both")
     assert data.notes == (note, "1 duplicate edge removed")

@@ -351,9 +351,9 @@ def test_pyg_data_as_it_is(small: Dataset) -> None:
     assert run.record.dataset == same.record.dataset
     assert run.dataset.ids_of([0]).tolist() == ["node-0"]
     assert np.array_equal(run.predict(data).probabilities, same.predict().probabilities)
-    data.edge_weight = torch.ones(data.num_edges)
+    data.edge_attr = torch.ones(data.num_edges, 2)
     for call in (lambda: mggcn.fit(data, settings={"epochs": 1}), lambda: run.predict(data)):
-        with pytest.warns(DataWarning, match="pyg: edge weights and attributes are not used") as caught:
+        with pytest.warns(DataWarning, match="pyg: edge attributes are not used") as caught:
             call()
         assert [warning.filename for warning in caught] == [__file__]
 

@@ -17,6 +17,7 @@ from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
+from mggcn.sampling.neighbor import NeighborSampler
 from tests.reference import edges as reference
 from tests.strategies import weighted_graphs
 
@@ -100,3 +101,17 @@ def test_values_of_edges_move_with_the_block(small: Dataset) -> None:
     (batch,) = sampler.batches(np.arange(60), Key.of(0), 60)
     moved = batch.blocks[0].to("meta")
     assert {moved.edge_weight.device.type, moved.edge_type.device.type} == {"meta"}
+
+
+@given(graph=weighted_graphs(), include_self=st.booleans(), weigh=st.booleans())
+def test_drawn_neighbours_have_edges(graph: Graph, include_self: bool, weigh: bool) -> None:
+    sampler = NeighborSampler(graph, (2, 3), include_self, edges=True, weigh=weigh)
+    (batch,) = sampler.batches(np.arange(graph.num_nodes), Key.of(0), graph.num_nodes)
+    for block in batch.blocks:
+        found = edges_of(block, batch.nodes)
+        for receiver, sender, weight, relation in found:
+            assert (weight, relation) == reference.edge_data(graph, receiver, sender)
+        assert (block.weight is not None) == (weigh and bool((graph.neighbour_weights() != 1).any()))
+        if block.weight is not None and found:
+            by_receiver = torch.zeros(block.num_dst).index_add_(0, block.receivers, block.weight)
+            torch.testing.assert_close(by_receiver, (block.indptr.diff() > 0).float())

@@ -1,0 +1,126 @@
+"""Runs on graphs whose edges have directions, weights and types, and what they score."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mggcn
+from mggcn.data import Dataset, Split
+from mggcn.errors import DataWarning, InputError, InputWarning
+from mggcn.graph import EdgeSchema, Graph
+
+SETTINGS = {"epochs": 3, "hidden": 8}
+TYPES = ("lends", "pays")
+
+
+def payments(seed: int = 0, types: tuple[str, ...] = TYPES, **changes: object) -> Dataset:
+    """A directed graph with weights and types."""
+    rng = np.random.default_rng(seed)
+    ends, weight = rng.integers(0, 60, (2, 400)), rng.lognormal(size=400)
+    known = {"direction": "directed", "weight": weight, "types": types} | changes
+    known["edge_type"] = rng.integers(0, len(types), 400) if known["types"] else None
+    graph = Graph.from_edges(*ends, 60, **known)
+    y = rng.integers(0, 2, 60)
+    x = rng.normal(size=(60, 3)).astype(np.float32)
+    split = Split(np.arange(30), np.arange(30, 42), np.arange(42, 60))
+    return Dataset("payments", graph, x, y, ("honest", "fraud"), split)
+
+
+@pytest.fixture(scope="module")
+def run() -> mggcn.Run:
+    return mggcn.fit(payments(), settings=SETTINGS, device="cpu")
+
+
+def test_the_record_says_what_is_known_of_edges(run: mggcn.Run, tmp_path: Path) -> None:
+    assert run.record.edges == EdgeSchema(directed=True, weighted=True, types=TYPES)
+    assert run.model.state_dict()["first.weight"].shape[0] == 3 * 5
+    loaded = mggcn.load_run(run.save(tmp_path / "run").path)
+    again = loaded.predict(payments(), device="cpu").probabilities
+    assert np.array_equal(again, run.predict(payments(), device="cpu").probabilities)
+
+
+def test_types_are_matched_by_name(run: mggcn.Run) -> None:
+    expected = run.predict(payments(), device="cpu").probabilities
+    data = payments()
+    swapped = data.graph.with_types(("pays", "other", "lends"))
+    assert swapped.types == ("pays", "other", "lends")
+    with pytest.raises(InputError, match="edges of type 'other', but the run was trained on 'lends', 'pays'"):
+        run.predict(replace(data, graph=swapped), device="cpu")
+    numbers = 1 - data.graph.relations.number.astype(np.int64) // 2
+    source, target = data.graph.relations.indices, data.graph.relations.row_numbers()
+    into = data.graph.relations.number % 2 == 0
+    other = Graph.from_edges(
+        source[into],
+        target[into],
+        60,
+        direction="directed",
+        weight=data.graph.relations.weight[into],
+        edge_type=numbers[into],
+        types=("pays", "lends"),
+    )
+    assert np.array_equal(run.predict(replace(data, graph=other), device="cpu").probabilities, expected)
+    Graph.from_arrays(dict(other.with_types(TYPES).arrays()), "directed", TYPES)
+
+
+def test_a_graph_with_fewer_types_is_scored(run: mggcn.Run) -> None:
+    few = payments(types=("pays",))
+    assert run.predict(few, device="cpu").probabilities.shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"direction": "both"}, "payments: edges have no directions, but those that the run was trained on have"),
+        ({"types": ("gives",)}, "payments: edges of type 'gives', but the run was trained on 'lends', 'pays'"),
+        ({"types": ()}, "payments: edges have no types, but those that the run was trained on have"),
+    ],
+)
+def test_edges_of_another_kind_are_refused(run: mggcn.Run, changes: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run.predict(payments(**changes), device="cpu")
+
+
+def test_weights_that_training_did_not_have_are_said(run: mggcn.Run) -> None:
+    with pytest.warns(InputWarning, match="edges have no weights, but those that the run was trained on have"):
+        run.predict(payments(weight=None), device="cpu")
+
+
+@pytest.mark.parametrize("changes", [{"direction": "directed"}, {"types": TYPES}])
+def test_runs_on_plain_edges_refuse_others(changes: dict) -> None:
+    plain = {"direction": "both", "types": (), "weight": None}
+    run = mggcn.fit(payments(**plain), settings=SETTINGS, device="cpu")
+    with pytest.raises(InputError, match="but those that the run was trained on have none"):
+        run.predict(payments(**(plain | changes)), device="cpu")
+
+
+def test_methods_that_do_not_use_types_score_any() -> None:
+    with pytest.warns(DataWarning, match="mg-gcn does not use the directions and types of edges"):
+        run = mggcn.fit(payments(), settings=SETTINGS | {"relations": "none"}, device="cpu")
+    data = payments(types=("gives",))
+    assert run.predict(data, device="cpu").probabilities.shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"hops": 2, "fine_norm": "symmetric"}, {"pick_by": "weight", "pick_from": "in"}]
+)
+def test_mapped_data_give_the_same_weights(tmp_path: Path, settings: dict) -> None:
+    data = payments()
+    mggcn.data.save(data, tmp_path / "data")
+    for training_graph in ("whole", "train"):
+        changes = {**SETTINGS, **settings, "training_graph": training_graph}
+        here, mapped = (
+            mggcn.fit(one, settings=changes, device="cpu")
+            for one in (data, mggcn.data.load_folder(tmp_path / "data", mmap=True))
+        )
+        for name, tensor in here.model.state_dict().items():
+            assert np.array_equal(tensor, mapped.model.state_dict()[name]), name
+
+
+def test_weights_of_one_train_the_weights_of_a_plain_graph() -> None:
+    plain = payments(direction="both", types=(), weight=None)
+    ones = replace(plain, graph=Graph.from_edges(*plain.graph.edges(), 60, weight=np.ones(plain.graph.num_stored)))
+    one, other = (mggcn.fit(data, settings=SETTINGS, device="cpu") for data in (plain, ones))
+    for name, tensor in one.model.state_dict().items():
+        assert np.array_equal(tensor, other.model.state_dict()[name]), name
