@@ -1,6 +1,6 @@
 """A data set from plain arrays or SciPy's adjacency matrix, checked; a missing split or validation part is drawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ def from_arrays(
     name: str,
     num_nodes: int,
     edge_index: NDArray[Any],
-    x: ArrayLike | sparray | spmatrix | None,
+    x: "ArrayLike | sparray | spmatrix | Callable[[Graph], MadeFeatures] | None",
     *,
     edge_weight: ArrayLike | None = None,
     weights_from: str = "edge_weight",
@@ -33,6 +33,7 @@ def from_arrays(
     edge_type: ArrayLike | None = None,
     types: Sequence[str] = (),
     y: NDArray[Any] | None = None,
+    num_targets: int | None = None,
     classes: Iterable[Any] | None = None,
     parts: Sequence[NDArray[Any] | None] = NO_SPLIT,
     seed: int | None = 0,
@@ -52,7 +53,7 @@ def from_arrays(
         num_nodes: the number of nodes, isolated ones included.
         edge_index: [2, E] integers, the sources and targets of the edges.
         x: [num_nodes, num_features] numbers; None for structural features, see
-            :func:`mggcn.data._structure.structural_features`.
+            :func:`mggcn.data._structure.structural_features`; or a function that makes features of the graph.
         edge_weight: [E] or [E, 1] weights of the edges, of 0 or more; an edge of weight 0 is removed.
         weights_from: what holds them, for the note that says that they are used, and for errors.
         without_weights: what leaves them out, for the same.
@@ -60,6 +61,7 @@ def from_arrays(
         types: the names of the types; their numbers if there are none.
         y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 or NaN for a node without a label; None
             if no node has one.
+        num_targets: how many of the first nodes can have labels; None for all.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
         parts: the nodes of train, val and test; None for a part that is not known.
         seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
@@ -74,10 +76,7 @@ def from_arrays(
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     num_edges, weight = edge_index.shape[1], None
     if edge_weight is not None:
-        try:
-            weight = edge_weights(_vector(edge_weight, weights_from), num_edges)
-        except InputError as error:
-            raise InputError(f"{weights_from}: {error}; {without_weights} leaves them out") from None
+        weight = checked_weights(edge_weight, num_edges, weights_from, without_weights)
         weight = None if (weight == 1).all() else weight
     kinds, types = edge_types(None if edge_type is None else _vector(edge_type, "edge_type"), types, num_edges)
     with prefix_errors("edge_index"):
@@ -90,17 +89,17 @@ def from_arrays(
             edge_type=kinds if types else None,
             types=types,
         )
-    features = None if x is None else as_features(x)
+    make = structural if x is None else x
+    made = make(graph) if callable(make) else MadeFeatures(as_features(make))
     labels, names = class_numbers(y, num_nodes)
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
-    num_unlabelled = int(np.sum(labels == UNLABELLED))
+    num_unlabelled = int(np.sum(labels[:num_targets] == UNLABELLED))
     if names and classes is None and num_unlabelled and all(part is None for part in parts):
         plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
         notes = [*notes, f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
     split, source = split_and_source(labels, names, parts, seed, source)
-    made = MadeFeatures(features) if features is not None else structural(graph)
     if made.names:
         fields["feature_names"] = made.names
     if weight is not None:
@@ -123,6 +122,14 @@ def _vector(values: ArrayLike, field: str) -> NDArray[Any]:
     """An array, of which a single column is a vector."""
     array = as_array(values, field)
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def checked_weights(values: ArrayLike, num_edges: int, origin: str, without: str) -> NDArray[np.float32]:
+    """[num_edges] weights; the InputError for bad ones says where they are from, and what leaves them out."""
+    try:
+        return edge_weights(_vector(values, origin), num_edges)
+    except InputError as error:
+        raise InputError(f"{origin}: {error}; {without} leaves them out") from None
 
 
 @dataclass(frozen=True)
@@ -237,10 +244,8 @@ def one_way_note(count: int) -> list[str]:
     return [f"{edges} no reverse: taken as undirected; direction 'directed' keeps directions"] if count else []
 
 
-def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def edges_of(matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The [2, E] rows and columns of the values other than 0 of a sparse matrix, and these values."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"{field}: must be square, not of shape {list(matrix.shape)}")
     entries = coo_array(matrix)
     kept = entries.data != 0
     rows, columns = entries.coords
