@@ -468,10 +468,18 @@ class Dataset:
         return nodes_of(self, ids)
 
 
+def edges_in_words(graph: Graph) -> str:
+    """The number of edges, and what is known of them."""
+    schema = graph.schema
+    words = [word for word, applies in (("directed", schema.directed), ("weighted", schema.weighted)) if applies]
+    kinds = f" of {len(schema.types)} type{'s' * (len(schema.types) > 1)}" if schema.types else ""
+    return " ".join([f"{graph.num_edges:,}", *words, f"edges{kinds}"])
+
+
 def headline(dataset: Dataset) -> str:
     """The sizes of a data set, and on further lines its source and what may mislead."""
     split = dataset.split
     sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
-    counts = f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {dataset.num_features:,} features"
+    counts = f"{dataset.num_nodes:,} nodes, {edges_in_words(dataset.graph)}, {dataset.num_features:,} features"
     first = f"{dataset.name}: {counts}, {dataset.num_classes} classes, split {sizes}"
     return "\n".join(filter(None, [first, dataset.source, *(f"note: {text}" for text in dataset.warnings)]))
