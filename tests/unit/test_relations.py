@@ -183,6 +183,18 @@ def test_numbers_of_edges() -> None:
     assert directed.schema.relations == ("pays in", "pays out", "knows in", "knows out")
 
 
+@given(edges=edge_lists)
+@pytest.mark.parametrize("direction", ["both", "in", "out", "directed"])
+def test_counts_of_types_and_sums_of_weights(edges: list[Edge], direction: str) -> None:
+    graph, share = built(edges, direction), 1 if direction in ("in", "out") else 0.5
+    entries = [(key[1], weight) for row in rows_of(edges, direction).values() for key, weight in row.items()]
+    numbers = [number // 2 if direction == "directed" else number for number, _ in entries]
+    assert graph.type_counts == [numbers.count(kind) * share for kind in range(3)]
+    weights = [weight for _, weight in entries]
+    assert graph.weight_range == ((sum(weights) * share, min(weights), max(weights)) if weights else None)
+    assert Graph.from_edges([0], [1], 2).weight_range is None
+
+
 def test_relations_are_grouped() -> None:
     schema = EdgeSchema(directed=True, types=("pays", "knows"))
     assert schema.groups("none") == {"": (0, 1, 2, 3)}

@@ -8,7 +8,7 @@ from mggcn.data._cache import Cache
 from mggcn.data._checks import check_kind
 from mggcn.data._columns import Chunk, ColumnEncoding, Encoder, encoding_notes, feature_names, fill, text_of
 from mggcn.data._csr_writer import CsrWriter
-from mggcn.data._dataset import Dataset, headline
+from mggcn.data._dataset import Dataset, edges_in_words, headline
 from mggcn.data._features import Features, Measure, as_features, check_finite, plain
 from mggcn.data._folder import Verified, load_folder, save, verify
 from mggcn.data._from_arrays import edge_values, ignored_edge_data, one_way_note
