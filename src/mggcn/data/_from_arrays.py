@@ -74,10 +74,7 @@ def from_arrays(
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     num_edges, weight = edge_index.shape[1], None
     if edge_weight is not None:
-        try:
-            weight = edge_weights(_vector(edge_weight, weights_from), num_edges)
-        except InputError as error:
-            raise InputError(f"{weights_from}: {error}; {without_weights} leaves them out") from None
+        weight = weights_in(edge_weight, num_edges, weights_from, without_weights)
         weight = None if (weight == 1).all() else weight
     kinds, types = edge_types(None if edge_type is None else _vector(edge_type, "edge_type"), types, num_edges)
     with prefix_errors("edge_index"):
@@ -105,9 +102,8 @@ def from_arrays(
         fields["feature_names"] = made.names
     if weight is not None:
         made = replace(made, notes=[weights_note(weights_from, without_weights), *made.notes])
-        if direction is None and not changed.reverses and _adds_directions(graph, edge_index, weight):
-            text = "weights differ between the two directions of edges: added; direction 'directed' keeps them apart"
-            notes = [*notes, text]
+        if direction is None:
+            notes = [*notes, *added_weights_note(graph, edge_index, weight, changed)]
     shown, notes = all_notes(
         notes,
         made,
@@ -128,11 +124,23 @@ def _vector(values: ArrayLike, field: str) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def _adds_directions(graph: Graph, edge_index: NDArray[Any], weight: NDArray[np.float32]) -> bool:
-    """Whether the weights of an undirected graph are sums over both directions of edges."""
+def weights_in(values: ArrayLike, num_edges: int, origin: str, without: str) -> NDArray[np.float32]:
+    """Check [E] or [E, 1] weights of edges; errors name their ``origin`` and what leaves them out."""
+    try:
+        return edge_weights(_vector(values, origin), num_edges)
+    except InputError as error:
+        raise InputError(f"{origin}: {error}; {without} leaves them out") from None
+
+
+def added_weights_note(
+    graph: Graph, edge_index: NDArray[Any], weight: NDArray[np.float32], changed: Changes
+) -> list[str]:
+    """The note on weights of an undirected graph that are sums over both directions of edges, none if they are not."""
     is_kept = edge_index[0] != edge_index[1]
     given, stored = weight.sum(where=is_kept, dtype=np.float64), graph.neighbour_weights().sum(dtype=np.float64)
-    return bool(stored > 1.5 * given)  # they are the same, or else twice as much
+    if changed.reverses or stored <= 1.5 * given:  # they are the same, or else twice as much
+        return []
+    return ["weights differ between the two directions of edges: added; direction 'directed' keeps them apart"]
 
 
 @dataclass(frozen=True)

@@ -171,8 +171,7 @@ def _edges(data: "Data", num_nodes: int, *, weights: bool) -> tuple[NDArray[Any]
     """[2, E] sources and targets, their weights and types as ``from_arrays`` takes them, and the keys of all these."""
     ends, matrix = _array(data, "edge_index"), data.get("adj_t")
     if ends is not None:
-        weight, names = _array(data, "edge_weight"), data.get("edge_type_names")
-        field = "edge_attr" if weight is None and _is_one_column(data.get("edge_attr")) else "edge_weight"
+        field, names = weights_field(data), data.get("edge_type_names")
         edge_data = {
             "edge_weight": _array(data, field) if weights else None,
             "weights_from": f"{field} of data",
@@ -192,9 +191,11 @@ def _edges(data: "Data", num_nodes: int, *, weights: bool) -> tuple[NDArray[Any]
     return transposed[::-1], weight_data, {"adj_t"}
 
 
-def _is_one_column(value: Any) -> bool:
-    shape = tuple(getattr(value, "shape", ()))
-    return len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
+def weights_field(data: "Data") -> str:
+    """The name of the weights of edges, if there are any: edge_weight, or else edge_attr if it has one column."""
+    shape = tuple(getattr(data.get("edge_attr"), "shape", ()))
+    is_column = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
+    return "edge_attr" if data.get("edge_weight") is None and is_column else "edge_weight"
 
 
 _INDUCTIVE = ("Reddit", "Reddit2", "Flickr")
