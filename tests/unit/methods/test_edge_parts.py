@@ -42,6 +42,7 @@ class Lines:
         """Ignore an epoch."""
 
 
+@pytest.mark.filterwarnings("ignore:small. edges have no weights")
 @pytest.mark.parametrize(
     ("method", "known", "sentence"),
     [
