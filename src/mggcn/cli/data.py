@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from mggcn.cli.options import Switch
+from mggcn.cli.options import Switch, with_flags
 
 if TYPE_CHECKING:
     from mggcn.data import Cache, Dataset
@@ -88,6 +88,9 @@ class ColumnOptions:
         target_column: The end of an edge, an id.
         label_column: The classes in the node table, empty if unknown.
         split_column: train, val, test or empty in the node table.
+        weight_column: The weights of edges in the edge list, 0 or more; a column called weight is used by default, and
+            none uses no weights. Weights of parallel edges are added.
+        type_column: The types of edges in the edge list, at most 255.
         categories: A column whose values are categories even if they are numbers, dates, or many; can be repeated.
     """
 
@@ -96,6 +99,8 @@ class ColumnOptions:
     target_column: str = "target"
     label_column: str = "label"
     split_column: str = "split"
+    weight_column: str = "weight"
+    type_column: str | None = None
     categories: Annotated[list[str], Parameter(name="--category", negative=())] = field(default_factory=list)
 
 
@@ -109,7 +114,8 @@ def import_file(
     features: str = "all",
     name: str | None = None,
     seed: int = 0,
-    direction: Literal["both", "in", "out"] | None = None,
+    direction: Literal["both", "directed", "in", "out"] | None = None,
+    directed: Switch = False,
     memory: str | None = None,
     overwrite: Switch = False,
     quiet: Switch = False,
@@ -130,7 +136,8 @@ def import_file(
         name: The name of the data set in runs; the name of the folder --out if left out.
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric, as without this option, but then a note counts edges without a reverse;
-            in and out keep one direction.
+            directed keeps which way each edge goes; in and out give a node only the neighbours on one side.
+        directed: Short for --direction directed.
         memory: Read tables of any size with this much memory, such as 2GB, and the disk beside --out; the folder is the
             same. Needs `pip install 'mggcn[tables]'`. OGB's binary files are always read so, with 4GB if left out.
         overwrite: Replace an existing dataset folder.
@@ -143,6 +150,9 @@ def import_file(
     from mggcn.data import import_ogb, read_npz, read_tables
     from mggcn.errors import InputError
 
+    if directed and direction not in (None, "directed"):
+        raise InputError(f"directed: not with direction={direction}")
+    direction = "directed" if directed else direction
     storage.check_free(out, overwrite=overwrite)
     with locked_name(out):
         name, is_only = name or out.resolve().name, len(files) == 1 and not (nodes or columns)
@@ -212,7 +222,7 @@ def _cache_of(folder: Path | None) -> "Cache":
 
 def _print_notes(data: "Dataset") -> None:
     for text in data.warnings:
-        print(f"note        {text}")
+        print(f"note        {with_flags(text)}")
 
 
 def _size(data: "Dataset") -> str:

@@ -7,6 +7,7 @@ from mggcn.data._background import BACKGROUND, draw_background
 from mggcn.data._cache import Cache
 from mggcn.data._checks import check_kind
 from mggcn.data._columns import Chunk, ColumnEncoding, Encoder, encoding_notes, feature_names, fill, text_of
+from mggcn.data._csr_writer import CsrWriter
 from mggcn.data._dataset import Dataset, headline
 from mggcn.data._features import Features, Measure, as_features, check_finite, plain
 from mggcn.data._folder import Verified, load_folder, save, verify
@@ -20,7 +21,7 @@ from mggcn.data._root import PREPARED, data_roots, prepared_folder, user_cache, 
 from mggcn.data._split import PARTS, UNLABELLED, Split
 from mggcn.data._table_files import InputTable
 from mggcn.data._tables import read_tables
-from mggcn.data._writer import META, ArrayWriter, CsrWriter, FolderWriter, check_free, is_dataset, writing
+from mggcn.data._writer import META, ArrayWriter, FolderWriter, check_free, is_dataset, writing
 
 __all__ = [
     "BACKGROUND",

@@ -12,6 +12,7 @@ import numpy as np
 from mggcn.data._checks import check_kind
 from mggcn.data._columns import Cells, Chunk
 from mggcn.data._dataset import Dataset
+from mggcn.data._edge_columns import NO_WEIGHTS
 from mggcn.data._table_files import InputTable
 from mggcn.data._tables import TableColumns, from_tables
 from mggcn.errors import InputError, prefix_errors
@@ -142,7 +143,7 @@ def from_networkx(
         data = from_tables(
             _in_memory("the graph", names, len(graph.edges()), ends.__getitem__, lambda _: "edge"),
             _in_memory("nodes", list(nodes), len(keys), nodes.__getitem__, lambda row: f"node {keys[row]!r}"),
-            replace(columns, id=_ID, source=_SOURCE, target=_TARGET, features=features),
+            replace(columns, id=_ID, source=_SOURCE, target=_TARGET, features=features, weight=NO_WEIGHTS),
             name=name,
             seed=seed,
             direction=direction,

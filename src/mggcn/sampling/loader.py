@@ -1,7 +1,7 @@
 """A loader for PyTorch Geometric that draws MG-GCN's picks; it needs no compiled extension."""
 
 import warnings
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -11,9 +11,10 @@ from torch import Tensor
 from mggcn._io.arrays import shared_tensor
 from mggcn.data import check_finite, check_kind, edge_values, ignored_edge_data, one_way_note
 from mggcn.errors import DataWarning, InputError
-from mggcn.graph import Direction, Graph, node_numbers
+from mggcn.graph import Direction, Graph, edge_weights, node_numbers
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.kernels.pick import PickTable, induce
+from mggcn.kernels.edges import arrivals, edge_data
+from mggcn.kernels.pick import PickBy, PickTable, induce
 from mggcn.keys import Key
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
@@ -37,18 +38,24 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
     * ``x``, ``y`` and the other node fields of ``data``, one entry per row,
     * ``edge_index``: from the rows of S(v) to each other where the graph has an edge, and from every pick to its target
       v; no edge occurs twice, and no edge joins the rows of two targets,
+    * ``edge_weight`` or a single column ``edge_attr``, whichever ``data`` has, and ``edge_type``: those of the edges in
+      ``edge_index``. An edge from a pick to its target has those of the edge by which the pick came, which is the same
+      edge where they are neighbours,
     * ``n_id``: the node of each row,
     * ``batch_size`` and ``input_id``, as in NeighborLoader.
 
     Two more fields serve :class:`mggcn.nn.MGGCN`, called as ``model(batch.fine, batch.blocks)``:
 
-    * ``fine``: the input rows ``[x | mean of x over N(v)]``,
+    * ``fine``: the input rows ``[x | mean of x over N(v)]``, where the mean is weighted if there are weights,
     * ``blocks``: the :class:`mggcn.block.Block` of each layer after the first. ``blocks[i].edge_index`` has the edges
-      of a single layer, for bipartite convolutions.
+      of a single layer, for bipartite convolutions, with ``edge_weight`` and ``edge_type`` if ``data`` has any.
 
-    Weights and attributes of edges are not part of a batch: ``edge_attr`` is None, and a warning names them. If the
-    component of a target has too few nodes, the missing picks are rows that repeat the target; ``edge_index`` has no
-    edges for them. Picks depend only on (seed, epoch, target), so any number of workers gives the same batches.
+    Weights are numbers of 0 or more, and 0 is no edge. Two rows with several edges between them have one in a batch,
+    with the sum of the weights and the type of the heaviest. Other attributes of edges are left out of a batch, and a
+    warning names them.
+
+    If the component of a target has too few nodes, the missing picks are rows that repeat the target; ``edge_index``
+    has no edges for them. Picks depend only on (seed, epoch, target), so any number of workers gives the same batches.
 
     Args:
         data: a homogeneous graph with ``x``.
@@ -56,8 +63,14 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         num_layers: of MGGCN; other models may have any number of layers.
         input_nodes: the targets, node numbers or a boolean mask; all nodes when None.
         direction: ``both`` takes edges as undirected, so that a batch also has the reverse of edges; ``in`` takes the
-            sources of a node's edges as its neighbours, as NeighborLoader does. None is ``both``, with a warning if
-            some edges have no reverse.
+            sources of a node's edges as its neighbours, as NeighborLoader does; ``directed`` takes the neighbours at
+            both ends of edges and keeps which way they go, so that ``edge_type`` is a relation: twice the type of an
+            edge, and one more for the reverse of an edge. None is ``both``, with a warning if some edges have no
+            reverse.
+        weights: whether ``edge_weight`` or a single column ``edge_attr`` is read.
+        pick_by: whether neighbours are picked in proportion to their ``degree`` (the paper), to the ``weight`` of the
+            edge to them, or ``uniform``ly.
+        weigh_picks: whether the means in ``blocks`` are weighted, see :func:`mggcn.sampling.grains.weighed`.
         fine_self: whether the mean in ``fine`` includes the node itself.
         skip_self: whether the mean over S(v) in the last block includes the target.
         padding: how the last block counts missing picks, see :func:`mggcn.sampling.grains.skip`.
@@ -75,6 +88,9 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         *,
         input_nodes: Any = None,
         direction: Direction | None = None,
+        weights: bool = True,
+        pick_by: PickBy = "degree",
+        weigh_picks: bool = False,
         fine_self: bool = True,
         skip_self: bool = True,
         padding: grains.Padding = "target",
@@ -91,10 +107,22 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
             numbers = shared_tensor(node_numbers(input_nodes, data.num_nodes, "input_nodes"))
             if getattr(input_nodes, "dtype", None) != torch.bool:  # NodeLoader sets input_id from a mask
                 input_nodes = numbers
+        if pick_by not in get_args(PickBy):
+            raise InputError(f"pick_by: {pick_by!r} is not one of {', '.join(get_args(PickBy))}")
         source, target = data.edge_index.cpu().numpy()
-        graph, changed = Graph.from_edges_counted(source, target, data.num_nodes, direction=direction or "both")
+        self._weights_in = _weights_in(data) if weights else None
+        weight = None if self._weights_in is None else _weights(data, self._weights_in)
+        graph, changed = Graph.from_edges_counted(
+            source,
+            target,
+            data.num_nodes,
+            direction=direction or "both",
+            weight=weight,
+            edge_type=data.get("edge_type"),
+        )
+        used = {self._weights_in, "edge_type"}
         for text in [
-            *ignored_edge_data(edge_values(data.keys()), "data"),
+            *ignored_edge_data([name for name in edge_values(data.keys()) if name not in used], "data"),
             *one_way_note(0 if direction else changed.reverses),
         ]:
             warnings.warn(text, DataWarning, stacklevel=2)
@@ -103,13 +131,15 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         self._fine = torch.from_numpy(np.concatenate([x, neighbour_mean(graph, x, include_self=fine_self)], axis=1))
         key = Key.of(seed)
         sampler = MixGrainedSampler(
-            PickTable.of(graph),
+            PickTable.of(graph, by=pick_by),
             picks,
             num_layers,
             include_target=skip_self,
             padding=padding,
             fixed_key=None if redraw else key.fold("once"),
             threads=1 if kwargs.get("num_workers") else None,
+            edges=graph.relations is not None,
+            weigh=weigh_picks,
         )
         self._transform = kwargs.pop("transform", None)
         super().__init__(data, _PickSampler(sampler, key), input_nodes, **kwargs)
@@ -124,6 +154,11 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         batch = super().filter_fn(out)
         batch.fine = self._fine[out.node]
         batch.blocks = self.node_sampler.sampler.blocks(out.metadata[2].numpy())
+        weight, relation = out.metadata[3:]
+        if self._weights_in is not None:
+            batch[self._weights_in] = weight if self.data[self._weights_in].ndim == 1 else weight[:, None]
+        if relation is not None:
+            batch.edge_type = relation
         return batch if self._transform is None else self._transform(batch)
 
 
@@ -137,20 +172,47 @@ class _PickSampler(BaseSampler):  # type: ignore[misc]
     def sample_from_nodes(self, inputs: NodeSamplerInput, **_: Any) -> SamplerOutput:
         sampler, key = self.sampler, self.sampler.fixed_key or self.key.fold("picks", int(self.epoch))
         picks = sampler.table.draw(inputs.node.numpy(), sampler.picks, key, threads=sampler.threads)
-        source, target = _edge_index(sampler.table.graph, picks, sampler.threads)
-        metadata = (inputs.input_id, inputs.time, torch.from_numpy(picks))
+        edge_index, *values = _edges(sampler.table.graph, picks, sampler.threads)
+        metadata = (inputs.input_id, inputs.time, torch.from_numpy(picks), *values)
+        source, target = edge_index
         return SamplerOutput(grains.rows(picks).long(), row=source, col=target, edge=None, metadata=metadata)
 
     def sample_from_edges(self, *_: Any, **__: Any) -> SamplerOutput:
         raise NotImplementedError("picks are drawn for nodes, not for edges")
 
 
-def _edge_index(graph: Graph, picks: NDArray[Any], threads: int | None) -> tuple[Tensor, Tensor]:
-    """The edges of the graph inside each S(v) and those from every pick to v, as rows; sorted by target row."""
+def _weights_in(data: Data) -> str | None:
+    """The name of the weights of edges: edge_weight, or edge_attr if it has a single column."""
+    if data.get("edge_weight") is not None:
+        return "edge_weight"
+    shape = tuple(getattr(data.get("edge_attr"), "shape", ()))
+    return "edge_attr" if len(shape) == 1 or shape[1:] == (1,) else None
+
+
+def _weights(data: Data, field: str) -> NDArray[np.float32]:
+    try:
+        return edge_weights(data[field].reshape(-1), data.num_edges)
+    except InputError as error:
+        raise InputError(f"data.{field}: {error}; weights=False leaves them out") from None
+
+
+def _edges(graph: Graph, picks: NDArray[Any], threads: int | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """The edges of the graph inside each S(v) and those from every pick to v.
+
+    Returns:
+        [2, E] the rows of senders and receivers, sorted by receiver; then [E] the weight and the relation of each edge,
+        or None if the graph has no weights, or neither directions nor types.
+    """
     is_pick = picks[:, 1:] != picks[:, :1]
     joined = induce(graph, picks, threads=threads)  # [b, receiver, sender]
     joined[:, 1:] &= is_pick[:, :, None]
     joined[:, 0, 1:] |= is_pick
     receiver, t, sender = np.nonzero(joined.transpose(1, 0, 2))
-    b = picks.shape[0]
-    return torch.from_numpy(sender * b + t), torch.from_numpy(receiver * b + t)
+    b, schema = picks.shape[0], graph.schema
+    edge_index = torch.from_numpy(np.stack([sender * b + t, receiver * b + t]))
+    if schema.is_plain:
+        return edge_index, None, None
+    came_by = np.where(receiver == 0, arrivals(graph, picks, threads=threads)[t, sender], receiver)
+    found = edge_data(graph, picks[t, came_by], picks[t, sender], threads=threads)
+    relation = torch.from_numpy(found.relation.astype(np.int64)) if schema.directed or schema.types else None
+    return edge_index, torch.from_numpy(found.weight) if schema.weighted else None, relation

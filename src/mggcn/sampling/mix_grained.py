@@ -5,6 +5,7 @@ On a GPU one launch draws all picks of an epoch, and batches have fixed shapes.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mggcn.block import Batch, Block, CPUSampler, Repeats, Sampler
 from mggcn.kernels.pick import DevicePickTable, Explore, PickTable, induce_on
 from mggcn.keys import Key
 from mggcn.sampling import grains
+from mggcn.sampling.adjacency import unequal_weights
 
 _MERGE_FROM = 8192  # rows of a batch
 _ROUND = 256
@@ -40,8 +42,8 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
         explore: whose neighbours are picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
         edges: whether blocks have ``edge_weight`` and ``edge_type``: in coarse blocks those of the edges between the
             picks, in the skip block those of the edge by which each pick came.
-        weigh: whether means are weighted by ``edge_weight``, see :func:`mggcn.sampling.grains.weighed`; without weights
-            of edges nothing changes.
+        weigh: whether means are weighted by ``edge_weight``, see :func:`mggcn.sampling.grains.weighed`; where all edges
+            weigh 1 nothing changes.
     """
 
     table: PickTable
@@ -79,8 +81,7 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
         """The blocks of a batch, one per layer that is not fine, from its [b, 1 + picks] picks."""
         blocks: dict[grains.Grain, Block] = {}
         graph, threads = self.table.graph, self.threads
-        weigh = self.weigh and graph.schema.weighted
-        edges = self.edges or weigh
+        weigh, edges = self._weighs, self.edges or self._weighs
         if "coarse" in self._schedule or "near" in self._schedule:
             block = grains.coarse(graph, picks, include_self=self.coarse_self, edges=edges, threads=threads)
             blocks["coarse"] = grains.weighed(block) if weigh else block
@@ -91,6 +92,10 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
                 block = grains.with_arrivals(block, graph, picks, explore=self.explore, threads=threads)
             blocks["skip"] = grains.weighed(block) if weigh else block
         return tuple(blocks[grain] for grain in self._schedule if grain != "fine")
+
+    @cached_property
+    def _weighs(self) -> bool:
+        return self.weigh and unequal_weights(self.table.graph) is not None
 
     @property
     def _schedule(self) -> tuple[grains.Grain, ...]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mggcn.data import FolderWriter
-from mggcn.data._writer import CsrWriter
+from mggcn.data._csr_writer import CsrWriter
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 

@@ -69,8 +69,8 @@ def test_means_are_weighted(graph: Graph, padding: grains.Padding) -> None:
     unweighed, targets = replace(sampler, edges=True, weigh=False), np.arange(graph.num_nodes)
     (batch,), (other,) = (given.batches(targets, Key.of(1), 12) for given in (sampler, unweighed))
     for block, plain in zip(batch.blocks, other.blocks, strict=True):
-        if not graph.schema.weighted:
-            assert block.weight is None or torch.equal(block.weight, plain.weight)
+        if (graph.neighbour_weights() == 1).all():
+            assert block.weight is plain.weight is None or torch.equal(block.weight, plain.weight)
             continue
         for receiver in range(block.num_dst):
             edges = slice(*block.indptr[receiver : receiver + 2].tolist())
@@ -80,10 +80,13 @@ def test_means_are_weighted(graph: Graph, padding: grains.Padding) -> None:
             torch.testing.assert_close(block.weight[edges], (weights / weights.sum()).float())
 
 
-def test_without_weights_of_edges_nothing_is_weighted(small: Dataset) -> None:
-    sampler = MixGrainedSampler(PickTable.of(small.graph), 3, layers=3, weigh=True)
-    (batch,) = sampler.batches(np.arange(60), Key.of(0), 60)
-    assert all(getattr(block, name) is None for block in batch.blocks for name in EDGE_VALUES)
+def test_without_weights_of_edges_or_with_weights_of_1_nothing_is_weighted(small: Dataset) -> None:
+    ones = Graph.from_edges(*small.graph.edges(), 60, weight=np.ones(small.graph.num_stored))
+    assert ones.schema.weighted
+    for graph in (small.graph, ones):
+        sampler = MixGrainedSampler(PickTable.of(graph), 3, layers=3, weigh=True)
+        (batch,) = sampler.batches(np.arange(60), Key.of(0), 60)
+        assert all(getattr(block, name) is None for block in batch.blocks for name in EDGE_VALUES)
     with pytest.raises(InputError, match="weigh: the block has no weights of edges"):
         grains.weighed(batch.blocks[0])
 
