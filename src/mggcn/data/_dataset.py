@@ -262,14 +262,18 @@ class Dataset:
         categories: Sequence[str] = (),
         label: str = "label",
         split: str = "split",
+        weight: str = "weight",
+        edge_type: str | None = None,
         seed: int | None = 0,
         direction: Direction | None = None,
+        weights: bool = True,
         inductive: bool = False,
         source: str = "networkx graph",
     ) -> "Dataset":
         """Convert a NetworkX graph, directed or not; the keys of the nodes become their ids.
 
-        Parallel edges of a multigraph are one edge. Attributes of edges are ignored; a warning says so.
+        Parallel edges of a multigraph are one edge, whose weight is the sum of theirs. Attributes of edges that are not
+        named here are ignored; a warning says so.
 
         Args:
             graph: with features as node attributes.
@@ -279,17 +283,30 @@ class Dataset:
             categories: attributes that are categories, even if they are numbers.
             label: the node attribute with the name or number of the class; a node without it has no label.
             split: the node attribute that is train, val or test; a node without it is in no part.
+            weight: the edge attribute with the weight, a number of 0 or more; all edges have it or none. Weights that
+                are all 1 are left out.
+            edge_type: the edge attribute with the type, a text or a number, which every edge has.
             seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; ``in`` and ``out`` need a DiGraph.
-                None is ``both``, with a warning if some edges of a DiGraph have no reverse.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; others than ``both`` need a
+                DiGraph. ``directed`` keeps which way each edge goes. None is ``both``, with a warning if some edges of
+                a DiGraph have no reverse.
+            weights: whether to use weights of edges; a note says that they are used.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
         from mggcn.data._table_objects import from_networkx
         from mggcn.data._tables import TableColumns
 
-        columns = TableColumns(label=label, split=split, features=features, categories=categories)
-        return from_networkx(graph, columns, name, seed, direction, inductive, source)
+        columns = TableColumns(
+            label=label,
+            split=split,
+            features=features,
+            categories=categories,
+            weight=weight,
+            kind=edge_type,
+            without_weights="weights=False",
+        )
+        return from_networkx(graph, columns, name, seed, direction, inductive, source, weights=weights)
 
     @classmethod
     def from_scipy(

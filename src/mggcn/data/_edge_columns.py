@@ -13,6 +13,7 @@ from mggcn.errors import InputError
 from mggcn.graph import MOST_TYPES
 
 WEIGHT, NO_WEIGHTS = "weight", "none"
+WITHOUT_WEIGHTS = f"weight_column='{NO_WEIGHTS}'"
 
 
 class EdgeColumns:
@@ -23,16 +24,19 @@ class EdgeColumns:
         ends: the columns of source and target.
         weight: the column of weights; ``weight``, the default, may be missing, and ``none`` is no column.
         kind: the column of types; None if there is none.
+        without: what reads no weights, for errors.
 
     Attributes:
         weight: the column of weights, None without weights.
         kind: the column of types, None without types.
     """
 
-    def __init__(self, table: InputTable, ends: Sequence[str], weight: str, kind: str | None) -> None:
+    def __init__(
+        self, table: InputTable, ends: Sequence[str], weight: str, kind: str | None, without: str = WITHOUT_WEIGHTS
+    ) -> None:
         is_assumed = weight == WEIGHT and (weight not in table.names or weight in (*ends, kind))
         self.weight = None if is_assumed or weight == NO_WEIGHTS else weight
-        self.kind = kind
+        self.kind, self._without = kind, without
         self._texts: dict[str, int] = {}  # the number of each type in the order in which they appear
         uses = dict(zip(("source", "target", "weight", "type"), (*ends, self.weight, kind), strict=True))
         for use in ("weight", "type"):
@@ -71,8 +75,7 @@ class EdgeColumns:
                 problem = f": {value} is less than 0"
             else:
                 problem = f": {value} is not a {'positive' if is_lost[row] else 'finite'} 32-bit number"
-            advice = f"weight_column='{NO_WEIGHTS}' reads no weights"
-            raise InputError(f"{chunk.at(row)}: column {self.weight!r}{problem}; {advice}")
+            raise InputError(f"{chunk.at(row)}: column {self.weight!r}{problem}; {self._without} reads no weights")
         return weights
 
     def codes(self, chunk: Chunk) -> NDArray[np.uint8] | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mggcn.data._columns import BLOCK, Chunk, ColumnEncoding, Encoder, encoding_notes, feature_names, fill, text_of
 from mggcn.data._dataset import Dataset
-from mggcn.data._edge_columns import NO_WEIGHTS, WEIGHT, EdgeColumns
+from mggcn.data._edge_columns import WEIGHT, WITHOUT_WEIGHTS, EdgeColumns
 from mggcn.data._features import Features
 from mggcn.data._folder import save
 from mggcn.data._from_arrays import (
@@ -53,6 +53,7 @@ class TableColumns:
     categories: Sequence[str] = ()
     weight: str = WEIGHT
     kind: str | None = None
+    without_weights: str = WITHOUT_WEIGHTS
 
 
 def read_tables(
@@ -174,7 +175,7 @@ class TableImport:
         self.edges, self.nodes, self.columns, self.on_rows = edges, nodes, columns, on_rows
         self._ids_in = ids or f"column {columns.id!r}"
         self.ends = (columns.source, columns.target)
-        self.of_edges = EdgeColumns(edges, self.ends, columns.weight, columns.kind)
+        self.of_edges = EdgeColumns(edges, self.ends, columns.weight, columns.kind, columns.without_weights)
         self.subject = (nodes or edges).label
         self._numbers: dict[str, int] = {}
         self._edge_parts = [np.empty((2, 0), np.int64)]
@@ -226,7 +227,7 @@ class TableImport:
             made = structural(self.graph())
         others = [column for column in edges.names if column not in (*self.ends, *self.of_edges.names)]
         if self.of_edges.weight is not None:
-            note = weights_note(f"column {self.of_edges.weight!r} of {edges.name}", f"weight_column='{NO_WEIGHTS}'")
+            note = weights_note(f"column {self.of_edges.weight!r} of {edges.name}", columns.without_weights)
             made = replace(made, notes=[note, *made.notes])
         shown, notes = all_notes(
             [*ignored_edge_data(others, edges.name), *notes, *unusual],
