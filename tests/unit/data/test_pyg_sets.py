@@ -190,7 +190,12 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
         def __init__(self, root: str, name: str, force_reload: bool = False):
             assert force_reload
             assert root.endswith("pyg/Toy")
-            super().__init__([_chain(20)] if name == "one" else [_chain(), _chain()])
+            graphs = {"one": [_chain(20)], "two": [_chain(), _chain()], "kinds": [kinds]}
+            super().__init__(graphs[name])
+
+    kinds = torch_geometric("this test").data.HeteroData({"paper": _chain(20).to_dict(), "topic": {"num_nodes": 2}})
+    del kinds["paper"].edge_index
+    kinds["paper", "has", "topic"].edge_index = torch.tensor([[0, 1], [0, 1]])
 
     monkeypatch.setattr(datasets, "Toy", Toy, raising=False)
     monkeypatch.setattr(datasets, "__all__", ["Toy"])
@@ -204,6 +209,8 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
     monkeypatch.setattr(datasets, "Toy", Toy)
     with pytest.raises(InputError, match="pyg:Toy/two: 2 graphs"):
         load("pyg:Toy/two")
+    data = load("pyg:Toy/kinds")
+    assert (data.num_current, data.others, data.graph.types) == (20, 2, ("has",))
 
 
 def test_without_pyg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
