@@ -186,7 +186,9 @@ def unused_notes(names: Iterable[str], origin: str) -> list[str]:
 def edge_values(names: Iterable[str]) -> list[str]:
     """Those names of arrays that stand for a value of each edge, such as PyG's edge_weight."""
     return sorted(
-        name for name in names if name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
+        name
+        for name in names
+        if name in ("weight", "weights") or (name.startswith("edge_") and name not in ("edge_index", "edge_type_names"))
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from mggcn.data import load
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features, csr_parts
+from mggcn.data._from_arrays import edge_values
 from mggcn.data._pyg import torch_geometric
 from mggcn.data._split import Split
 from mggcn.errors import DataWarning, InputError
@@ -66,6 +67,7 @@ def test_weights_types_and_directions_there_and_back(graph: Graph) -> None:
     before = Dataset("mine", graph, np.ones((graph.num_nodes, 1), np.float32), np.full(graph.num_nodes, -1), ())
     data = before.to_pyg()
     data.validate()
+    assert set(edge_values(data.keys())) == {"edge_weight", *(["edge_type"] if graph.types else [])}
     after = Dataset.from_pyg(data, "mine", direction=graph.direction)
     assert (after.digest, after.graph.types) == (before.digest, graph.types)
     assert data.num_edges == graph.num_edges * (2 if graph.direction == "both" else 1)
