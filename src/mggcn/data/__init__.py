@@ -11,12 +11,13 @@ from mggcn.data._csr_writer import CsrWriter
 from mggcn.data._dataset import Dataset, edges_in_words, headline
 from mggcn.data._features import Features, Measure, as_features, check_finite, plain
 from mggcn.data._folder import Verified, load_folder, save, verify
-from mggcn.data._from_arrays import edge_values, ignored_edge_data, one_way_note
+from mggcn.data._from_arrays import checked_weights, edge_values, ignored_edge_data, one_way_note, sums_note
 from mggcn.data._ids import COPY, find_nodes, ids_without_date, names_in_draws
 from mggcn.data._load import load, load_with, names, raw_folder, stored
 from mggcn.data._npz import read_fields, read_npz
 from mggcn.data._ogb import import_ogb
 from mggcn.data._pyg import as_dataset
+from mggcn.data._pyg_stores import edges_in
 from mggcn.data._root import PREPARED, data_roots, prepared_folder, user_cache, writable_root
 from mggcn.data._split import PARTS, UNLABELLED, Split
 from mggcn.data._table_files import InputTable

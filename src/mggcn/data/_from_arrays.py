@@ -211,7 +211,7 @@ def all_notes(
         lists_edges_once: see :func:`from_arrays`.
         is_weighted: whether the edges have weights.
     """
-    undirected = _sums_note(changed.sums)
+    undirected = sums_note(changed.sums)
     undirected = [*one_way_note(changed.reverses), *undirected] if direction is None else undirected
     is_warning = direction is None and not lists_edges_once
     shown = [*notes, *(undirected if is_warning else ()), *made.filled]
@@ -229,7 +229,7 @@ def _changes_notes(changed: Changes, *, is_weighted: bool) -> list[str]:
     return [*([f"{removed} removed"] if removed else []), *([parallel] if joined else [])]
 
 
-def _sums_note(count: int) -> list[str]:
+def sums_note(count: int) -> list[str]:
     """The note on undirected edges whose weights are sums, none if there are none."""
     edges = f"{count:,} edge{'s' * (count > 1)} given in both directions"
     return [f"{edges}: weights added; direction 'directed' keeps them apart"] if count else []

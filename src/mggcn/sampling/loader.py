@@ -9,9 +9,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
-from mggcn.data import check_finite, check_kind, edge_values, ignored_edge_data, one_way_note
+from mggcn.data import (
+    check_finite,
+    check_kind,
+    checked_weights,
+    edge_values,
+    edges_in,
+    ignored_edge_data,
+    one_way_note,
+    sums_note,
+)
 from mggcn.errors import DataWarning, InputError
-from mggcn.graph import Direction, Graph, edge_weights, node_numbers
+from mggcn.graph import Direction, Graph, node_numbers
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.kernels.edges import arrivals, edge_data
 from mggcn.kernels.pick import PickBy, PickTable, induce
@@ -109,21 +118,25 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
                 input_nodes = numbers
         if pick_by not in get_args(PickBy):
             raise InputError(f"pick_by: {pick_by!r} is not one of {', '.join(get_args(PickBy))}")
-        source, target = data.edge_index.cpu().numpy()
-        self._weights_in = _weights_in(data) if weights else None
-        weight = None if self._weights_in is None else _weights(data, self._weights_in)
+        edges, weight = edges_in(data, data.num_nodes, data.num_nodes, "data."), None
+        ends, self._weights = edges.ends, ""
+        if weights and edges.weight is not None:
+            self._weights = edges.weight_field
+            weight = checked_weights(edges.weight, data.num_edges, f"data.{self._weights}", "weights=False")
         graph, changed = Graph.from_edges_counted(
-            source,
-            target,
+            ends[0],
+            ends[1],
             data.num_nodes,
             direction=direction or "both",
             weight=weight,
             edge_type=data.get("edge_type"),
+            types=data.get("edge_type_names") or (),
         )
-        used = {self._weights_in, "edge_type"}
+        used = {self._weights, "edge_type", "edge_type_names"}
         for text in [
             *ignored_edge_data([name for name in edge_values(data.keys()) if name not in used], "data"),
-            *one_way_note(0 if direction else changed.reverses),
+            *(() if direction else one_way_note(changed.reverses)),
+            *(() if direction else sums_note(changed.sums)),
         ]:
             warnings.warn(text, DataWarning, stacklevel=2)
         x = data.x.cpu().numpy().astype(np.float32, copy=False)
@@ -155,8 +168,8 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         batch.fine = self._fine[out.node]
         batch.blocks = self.node_sampler.sampler.blocks(out.metadata[2].numpy())
         weight, relation = out.metadata[3:]
-        if self._weights_in is not None:
-            batch[self._weights_in] = weight if self.data[self._weights_in].ndim == 1 else weight[:, None]
+        if self._weights:
+            batch[self._weights] = weight if self.data[self._weights].ndim == 1 else weight[:, None]
         if relation is not None:
             batch.edge_type = relation
         return batch if self._transform is None else self._transform(batch)
@@ -179,21 +192,6 @@ class _PickSampler(BaseSampler):  # type: ignore[misc]
 
     def sample_from_edges(self, *_: Any, **__: Any) -> SamplerOutput:
         raise NotImplementedError("picks are drawn for nodes, not for edges")
-
-
-def _weights_in(data: Data) -> str | None:
-    """The name of the weights of edges: edge_weight, or edge_attr if it has a single column."""
-    if data.get("edge_weight") is not None:
-        return "edge_weight"
-    shape = tuple(getattr(data.get("edge_attr"), "shape", ()))
-    return "edge_attr" if len(shape) == 1 or shape[1:] == (1,) else None
-
-
-def _weights(data: Data, field: str) -> NDArray[np.float32]:
-    try:
-        return edge_weights(data[field].reshape(-1), data.num_edges)
-    except InputError as error:
-        raise InputError(f"data.{field}: {error}; weights=False leaves them out") from None
 
 
 def _edges(graph: Graph, picks: NDArray[Any], threads: int | None) -> tuple[Tensor, Tensor | None, Tensor | None]:

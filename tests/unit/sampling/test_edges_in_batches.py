@@ -1,5 +1,7 @@
 """MixGrainedLoader's batches have weights and types of edges, which PyG's convolutions use."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -141,6 +143,24 @@ def test_means_of_blocks_can_be_weighted(data: Data) -> None:
     block = batch.blocks[-1]
     weights = block.edge_weight.view(60, 4)
     torch.testing.assert_close(block.weight.view(60, 4), weights / weights.sum(1, keepdim=True))
+
+
+def test_weights_of_two_directions_are_added_with_a_warning(data: Data) -> None:
+    data.edge_index = torch.cat([data.edge_index, data.edge_index.flip(0)], dim=1)
+    data.edge_weight, data.edge_type = data.edge_weight.repeat(2), data.edge_type.repeat(2)
+    MixGrainedLoader(data, picks=2)
+    data.edge_weight = data.edge_weight * torch.linspace(1, 2, data.num_edges)
+    with pytest.warns(DataWarning, match="edges given in both directions: weights added"):
+        MixGrainedLoader(data, picks=2)
+    MixGrainedLoader(data, picks=2, direction="both")
+
+
+def test_types_keep_their_names_and_numbers(data: Data, small: Dataset) -> None:
+    graph = Graph.from_edges(*data.edge_index.numpy(), 60, edge_type=data.edge_type % 2, types=["a", "b", "c"])
+    again = replace(small, graph=graph).to_pyg()
+    (batch,) = MixGrainedLoader(again, picks=2, batch_size=60)
+    assert set(batch.edge_type.tolist()) == {0, 1}
+    assert int(batch.blocks[-1].edge_type.max()) == 3, "a node and itself"
 
 
 def test_bad_weights_are_refused(data: Data) -> None:
