@@ -145,9 +145,9 @@ def test_from_edges_by_hand(direction: str) -> None:
             rows[v].add(u)
     graph = Graph.from_edges(source, target, 30, direction=direction)
     assert [graph.row(v).tolist() for v in range(30)] == [sorted(row) for row in rows]
-    counted, (loops, duplicates, added, zeros) = Graph.from_edges_counted(source, target, 30, direction=direction)
+    counted, (loops, duplicates, added, zeros, sums) = Graph.from_edges_counted(source, target, 30, direction=direction)
     assert np.array_equal(counted.indices, graph.indices)
-    assert zeros == 0
+    assert zeros == sums == 0
     pairs = list(zip(source.tolist(), target.tolist(), strict=True))
     assert loops == sum(u == v for u, v in pairs) > 0
     distinct = {(u, v) for u, v in pairs if u != v}

@@ -160,16 +160,18 @@ def test_whole_number_weights_are_repeated_edges() -> None:
 def test_changes_are_counted() -> None:
     source, target, weight = [0, 0, 1, 2, 3, 0], [1, 1, 0, 2, 0, 2], [1, 2, 5, 4, 0, 1]
     graph, changes = Graph.from_edges_counted(source, target, 4, weight=weight)
-    assert changes._asdict() == {"loops": 1, "duplicates": 1, "reverses": 1, "zeros": 1}
+    assert changes._asdict() == {"loops": 1, "duplicates": 1, "reverses": 1, "zeros": 1, "sums": 1}
     assert rows_in(graph)[0] == {(1, 0): 8.0, (2, 0): 1.0}
     _, changes = Graph.from_edges_counted(source, target, 4, weight=weight, direction="directed")
-    assert changes._asdict() == {"loops": 1, "duplicates": 1, "reverses": 0, "zeros": 1}
+    assert changes._asdict() == {"loops": 1, "duplicates": 1, "reverses": 0, "zeros": 1, "sums": 0}
 
 
 def test_a_symmetric_matrix_of_weights_keeps_them() -> None:
     graph, changes = Graph.from_edges_counted([0, 1, 1, 2], [1, 0, 2, 1], 3, weight=[0.1, 0.1, 7, 7])
     assert rows_in(graph)[1] == {(0, 0): float(np.float32(0.1)), (2, 0): 7.0}
-    assert changes.reverses == 0
+    assert (changes.reverses, changes.sums) == (0, 0)
+    _, changes = Graph.from_edges_counted([0, 1, 1, 2], [1, 0, 2, 1], 3, weight=[0.1, 0.2, 7, 7])
+    assert (changes.reverses, changes.sums) == (0, 2)
 
 
 def test_numbers_of_edges() -> None:
@@ -179,6 +181,18 @@ def test_numbers_of_edges() -> None:
     assert directed.num_edges == 3
     assert directed.degrees.tolist() == [1, 1]
     assert directed.schema.relations == ("pays in", "pays out", "knows in", "knows out")
+
+
+@given(edges=edge_lists)
+@pytest.mark.parametrize("direction", ["both", "in", "out", "directed"])
+def test_counts_of_types_and_sums_of_weights(edges: list[Edge], direction: str) -> None:
+    graph, share = built(edges, direction), 1 if direction in ("in", "out") else 0.5
+    entries = [(key[1], weight) for row in rows_of(edges, direction).values() for key, weight in row.items()]
+    numbers = [number // 2 if direction == "directed" else number for number, _ in entries]
+    assert graph.type_counts == [numbers.count(kind) * share for kind in range(3)]
+    weights = [weight for _, weight in entries]
+    assert graph.weight_range == ((sum(weights) * share, min(weights), max(weights)) if weights else None)
+    assert Graph.from_edges([0], [1], 2).weight_range is None
 
 
 def test_relations_are_grouped() -> None:

@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from mggcn.cli.options import Switch
+from mggcn.cli.options import Switch, with_flags
 
 if TYPE_CHECKING:
     from mggcn.data import Cache, Dataset
+    from mggcn.graph import Graph
 
 app = App(name="data", help="List, fetch, describe, import and verify data sets.")
 _cache_app = App(name="cache", help="List or clear what was computed from data sets before training.")
 app.command(_cache_app)
 _HASHES = ("data", "scaling", "train")
+_DIRECTIONS = {
+    "both": "undirected",
+    "directed": "directed",
+    "in": "directed, only those into a node",
+    "out": "directed, only those out of a node",
+}
 
 
 @app.command(name="list")
@@ -47,7 +54,8 @@ def get(dataset: str, /, *, root: Path | None = None) -> None:
         f"name        {data.name}",
         f"source      {data.source}",
         f"nodes       {data.num_nodes:,} ({int((degrees == 0).sum()):,} isolated, {labelled.size:,} labelled)",
-        f"edges       {data.graph.num_edges:,} ({'undirected' if data.graph.direction == 'both' else 'directed'})",
+        f"edges       {data.graph.num_edges:,} ({_DIRECTIONS[data.graph.direction]})",
+        *_relation_lines(data.graph),
         f"degree      mean {degrees.mean():.1f}, largest {degrees.max():,}",
         f"features    {data.num_features:,} ({'sparse' if data.is_sparse else 'dense'})",
         "classes     " + ", ".join(f"{name} {count:,}" for name, count in zip(data.classes, counts, strict=True)),
@@ -88,6 +96,9 @@ class ColumnOptions:
         target_column: The end of an edge, an id.
         label_column: The classes in the node table, empty if unknown.
         split_column: train, val, test or empty in the node table.
+        weight_column: The weights of edges in the edge list, 0 or more; a column called weight is used by default, and
+            none uses no weights, also of an .npz. Weights of parallel edges are added.
+        type_column: The types of edges in the edge list, at most 255.
         categories: A column whose values are categories even if they are numbers, dates, or many; can be repeated.
     """
 
@@ -96,6 +107,8 @@ class ColumnOptions:
     target_column: str = "target"
     label_column: str = "label"
     split_column: str = "split"
+    weight_column: str = "weight"
+    type_column: str | None = None
     categories: Annotated[list[str], Parameter(name="--category", negative=())] = field(default_factory=list)
 
 
@@ -109,7 +122,8 @@ def import_file(
     features: str = "all",
     name: str | None = None,
     seed: int = 0,
-    direction: Literal["both", "in", "out"] | None = None,
+    direction: Literal["both", "directed", "in", "out"] | None = None,
+    directed: Switch = False,
     memory: str | None = None,
     overwrite: Switch = False,
     quiet: Switch = False,
@@ -130,7 +144,8 @@ def import_file(
         name: The name of the data set in runs; the name of the folder --out if left out.
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric, as without this option, but then a note counts edges without a reverse;
-            in and out keep one direction.
+            directed keeps which way each edge goes; in and out give a node only the neighbours on one side.
+        directed: Short for --direction directed.
         memory: Read tables of any size with this much memory, such as 2GB, and the disk beside --out; the folder is the
             same. Needs `pip install 'mggcn[tables]'`. OGB's binary files are always read so, with 4GB if left out.
         overwrite: Replace an existing dataset folder.
@@ -143,19 +158,30 @@ def import_file(
     from mggcn.data import import_ogb, read_npz, read_tables
     from mggcn.errors import InputError
 
+    if directed and direction not in (None, "directed"):
+        raise InputError(f"directed: not with direction={direction}")
+    direction = "directed" if directed else direction
     storage.check_free(out, overwrite=overwrite)
     with locked_name(out):
-        name, is_only = name or out.resolve().name, len(files) == 1 and not (nodes or columns)
+        name, is_only = name or out.resolve().name, len(files) == 1 and not nodes
         with StageDisplay(quiet=quiet) as display:
             if files[0].is_dir():
-                if not is_only or features != "all" or direction not in (None, "both"):
+                if not is_only or columns or features != "all" or direction not in (None, "both"):
                     raise InputError(f"{files[0]}: a folder of OGB is a whole data set; other options are for tables")
                 limit = {} if memory is None else {"memory": memory}
                 data = import_ogb(files[0], out, name=name, overwrite=overwrite, on_rows=display.update, **limit)
             elif files[0].suffix.lower() == ".npz":
-                if not is_only or memory:
+                weight_column = "edge_weight" if columns is None else columns.weight_column
+                if not is_only or memory or columns not in (None, ColumnOptions(weight_column=weight_column)):
                     raise InputError(f"{files[0]}: an .npz file is a whole data set; other options are for tables")
-                data = read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
+                data = read_npz(
+                    files[0],
+                    features=features,
+                    name=name,
+                    seed=seed,
+                    direction=direction,
+                    weight_column=weight_column,
+                )
             else:
                 data = read_tables(
                     files,
@@ -210,10 +236,24 @@ def _cache_of(folder: Path | None) -> "Cache":
     return Cache((folder.resolve().parent if folder else writable_root()) / PREPARED)
 
 
+def _relation_lines(graph: "Graph") -> list[str]:
+    """Lines on the weights and the types of edges, if there are any."""
+    lines, weights = [], graph.weight_range
+    if weights is not None:
+        total, least, largest = weights
+        lines.append(f"weights     sum {total:,.6g}, least {least:,.6g}, largest {largest:,.6g}")
+    if graph.types:
+        counts = zip(graph.types, graph.type_counts, strict=True)
+        lines.append("types       " + ", ".join(f"{name} {count:,}" for name, count in counts))
+    return lines
+
+
 def _print_notes(data: "Dataset") -> None:
     for text in data.warnings:
-        print(f"note        {text}")
+        print(f"note        {with_flags(text)}")
 
 
 def _size(data: "Dataset") -> str:
-    return f"{data.name}: {data.num_nodes:,} nodes, {data.graph.num_edges:,} edges"
+    from mggcn.data import edges_in_words
+
+    return f"{data.name}: {data.num_nodes:,} nodes, {edges_in_words(data.graph)}"

@@ -110,7 +110,7 @@ _ADVICE = {
     "mggcn.Dataset": "use dataset.to_pyg()",
     "mggcn.Graph": "use mggcn.Dataset(name, graph, x, y, classes, split)",
     "torch_geometric.Data": "use mggcn.Dataset.from_pyg(data)",
-    "torch_geometric.HeteroData": "use data.to_homogeneous(), which gives one type of nodes and of edges",
+    "torch_geometric.HeteroData": "use mggcn.Dataset.from_pyg(data, target=...)",
     "torch_geometric.Dataset": "use its graph, dataset[0]",
     "networkx.Graph": "use mggcn.Dataset.from_networkx(graph)",
     "pandas.DataFrame": "use mggcn.Dataset.from_pandas(edges, nodes)",

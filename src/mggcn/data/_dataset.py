@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import networkx
     from pandas import DataFrame
     from scipy.sparse import sparray, spmatrix
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
 
     from mggcn.data._tables import FeatureChoice
 
@@ -210,16 +210,23 @@ class Dataset:
     @classmethod
     def from_pyg(
         cls,
-        data: "Data",
+        data: "Data | HeteroData",
         name: str = "pyg",
         *,
+        target: str | None = None,
         seed: int | None = 0,
         direction: Direction | None = None,
         weights: bool = True,
         inductive: bool = False,
-        source: str = "torch_geometric Data",
+        source: str = "",
     ) -> "Dataset":
-        """Convert a ``torch_geometric.data.Data``.
+        """Convert a ``torch_geometric.data.Data``, or a ``HeteroData`` for one type of target.
+
+        The nodes of a HeteroData become nodes of one graph, those of the target type first, called such as ``paper 0``.
+        Features are a column for each type of node and the columns of ``x`` of each type, which are 0 for other types.
+        Types of edges are called by their relation, or such as ``author writes paper`` where two have the same. A type
+        that holds the reverses of another and has the same name, or ``rev_`` before it, is left out unless
+        ``direction`` is ``in`` or ``out``, because its edges are known already.
 
         Args:
             data: with ``x`` and ``edge_index``, and optionally ``y`` (-1 or NaN: no label), ``train_mask``,
@@ -232,16 +239,18 @@ class Dataset:
                 must be whole. Of masks with one column for each split the first column is used; for another one
                 assign, for example, ``data.train_mask[:, 1]``. Everything else is ignored, and a warning names it.
             name: the name of the data set.
+            target: the type of the nodes of a HeteroData that are labelled and predicted; others are never labelled.
+                Without it, the only one with ``y``.
             seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
                 some edges have no reverse. ``directed`` keeps which way each edge goes.
             weights: whether to use weights of edges; a note says where they are from.
             inductive: whether training uses only the subgraph of the training nodes.
-            source: one line on where the data came from.
+            source: one line on where the data came from; the class of ``data`` if empty.
         """
         from mggcn.data._pyg import from_pyg
 
-        return from_pyg(data, name, seed, direction, inductive, source, weights=weights)
+        return from_pyg(data, name, seed, direction, inductive, source, weights=weights, target=target)
 
     @classmethod
     def from_networkx(
@@ -253,14 +262,18 @@ class Dataset:
         categories: Sequence[str] = (),
         label: str = "label",
         split: str = "split",
+        weight: str = "weight",
+        edge_type: str | None = None,
         seed: int | None = 0,
         direction: Direction | None = None,
+        weights: bool = True,
         inductive: bool = False,
         source: str = "networkx graph",
     ) -> "Dataset":
         """Convert a NetworkX graph, directed or not; the keys of the nodes become their ids.
 
-        Parallel edges of a multigraph are one edge. Attributes of edges are ignored; a warning says so.
+        Parallel edges of a multigraph are one edge, whose weight is the sum of theirs. Attributes of edges that are not
+        named here are ignored; a warning says so.
 
         Args:
             graph: with features as node attributes.
@@ -270,17 +283,30 @@ class Dataset:
             categories: attributes that are categories, even if they are numbers.
             label: the node attribute with the name or number of the class; a node without it has no label.
             split: the node attribute that is train, val or test; a node without it is in no part.
+            weight: the edge attribute with the weight, a number of 0 or more; all edges have it or none. Weights that
+                are all 1 are left out.
+            edge_type: the edge attribute with the type, a text or a number, which every edge has.
             seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; ``in`` and ``out`` need a DiGraph.
-                None is ``both``, with a warning if some edges of a DiGraph have no reverse.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; others than ``both`` need a
+                DiGraph. ``directed`` keeps which way each edge goes. None is ``both``, with a warning if some edges of
+                a DiGraph have no reverse.
+            weights: whether to use weights of edges; a note says that they are used.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
         from mggcn.data._table_objects import from_networkx
         from mggcn.data._tables import TableColumns
 
-        columns = TableColumns(label=label, split=split, features=features, categories=categories)
-        return from_networkx(graph, columns, name, seed, direction, inductive, source)
+        columns = TableColumns(
+            label=label,
+            split=split,
+            features=features,
+            categories=categories,
+            weight=weight,
+            kind=edge_type,
+            without_weights="weights=False",
+        )
+        return from_networkx(graph, columns, name, seed, direction, inductive, source, weights=weights)
 
     @classmethod
     def from_scipy(
@@ -323,7 +349,9 @@ class Dataset:
 
         check_kind(adjacency, "from_scipy takes a sparse matrix of SciPy", "scipy.sparray", "scipy.spmatrix")
         with prefix_errors(name):
-            edge_index, values = edges_of(adjacency, "adjacency")
+            if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
+                raise InputError(f"adjacency: must be square, not of shape {list(adjacency.shape)}")
+            edge_index, values = edges_of(adjacency)
             num_nodes = adjacency.shape[0]
             return from_arrays(
                 name,
@@ -357,6 +385,8 @@ class Dataset:
         split_column: str = "split",
         features: "FeatureChoice" = "all",
         categories: Sequence[str] = (),
+        weight_column: str = "weight",
+        type_column: str | None = None,
         seed: int | None = 0,
         direction: Direction | None = None,
     ) -> "Dataset":
@@ -375,15 +405,26 @@ class Dataset:
             features: ``all`` other columns of ``nodes``, a list of columns, ``structural`` or ``none``.
             categories: feature columns whose values are categories even if they are numbers, dates, or many; text and
                 columns of pandas' type ``category`` are.
+            weight_column: of ``edges``: numbers of 0 or more; 0 is no edge, and the weights of parallel edges are
+                added. A column of this name is used by default, and a note says so; ``none`` reads no weights.
+            type_column: of ``edges``: texts or numbers that name at most 255 types of edges.
             seed: of the split or validation part that is drawn if ``nodes`` has none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
-                number of edges without a reverse.
+            direction: ``directed`` keeps which way each edge goes; for the others see :class:`mggcn.graph.Graph`. None
+                is ``both``, with a note on the number of edges without a reverse.
         """
         from mggcn.data._table_objects import from_pandas
         from mggcn.data._tables import TableColumns
 
         columns = TableColumns(
-            id_column, source_column, target_column, label_column, split_column, features, tuple(categories)
+            id=id_column,
+            source=source_column,
+            target=target_column,
+            label=label_column,
+            split=split_column,
+            features=features,
+            categories=tuple(categories),
+            weight=weight_column,
+            kind=type_column,
         )
         return from_pandas(edges, nodes, columns, name, seed, direction)
 
@@ -427,10 +468,18 @@ class Dataset:
         return nodes_of(self, ids)
 
 
+def edges_in_words(graph: Graph) -> str:
+    """The number of edges, and what is known of them."""
+    schema = graph.schema
+    words = [word for word, applies in (("directed", schema.directed), ("weighted", schema.weighted)) if applies]
+    kinds = f" of {len(schema.types)} type{'s' * (len(schema.types) > 1)}" if schema.types else ""
+    return " ".join([f"{graph.num_edges:,}", *words, f"edges{kinds}"])
+
+
 def headline(dataset: Dataset) -> str:
     """The sizes of a data set, and on further lines its source and what may mislead."""
     split = dataset.split
     sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
-    counts = f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {dataset.num_features:,} features"
+    counts = f"{dataset.num_nodes:,} nodes, {edges_in_words(dataset.graph)}, {dataset.num_features:,} features"
     first = f"{dataset.name}: {counts}, {dataset.num_classes} classes, split {sizes}"
     return "\n".join(filter(None, [first, dataset.source, *(f"note: {text}" for text in dataset.warnings)]))

@@ -1,6 +1,6 @@
 """A data set from plain arrays or SciPy's adjacency matrix, checked; a missing split or validation part is drawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ def from_arrays(
     name: str,
     num_nodes: int,
     edge_index: NDArray[Any],
-    x: ArrayLike | sparray | spmatrix | None,
+    x: "ArrayLike | sparray | spmatrix | Callable[[Graph], MadeFeatures] | None",
     *,
     edge_weight: ArrayLike | None = None,
     weights_from: str = "edge_weight",
@@ -33,6 +33,7 @@ def from_arrays(
     edge_type: ArrayLike | None = None,
     types: Sequence[str] = (),
     y: NDArray[Any] | None = None,
+    num_targets: int | None = None,
     classes: Iterable[Any] | None = None,
     parts: Sequence[NDArray[Any] | None] = NO_SPLIT,
     seed: int | None = 0,
@@ -52,7 +53,7 @@ def from_arrays(
         num_nodes: the number of nodes, isolated ones included.
         edge_index: [2, E] integers, the sources and targets of the edges.
         x: [num_nodes, num_features] numbers; None for structural features, see
-            :func:`mggcn.data._structure.structural_features`.
+            :func:`mggcn.data._structure.structural_features`; or a function that makes features of the graph.
         edge_weight: [E] or [E, 1] weights of the edges, of 0 or more; an edge of weight 0 is removed.
         weights_from: what holds them, for the note that says that they are used, and for errors.
         without_weights: what leaves them out, for the same.
@@ -60,6 +61,7 @@ def from_arrays(
         types: the names of the types; their numbers if there are none.
         y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 or NaN for a node without a label; None
             if no node has one.
+        num_targets: how many of the first nodes can have labels; None for all.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
         parts: the nodes of train, val and test; None for a part that is not known.
         seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
@@ -74,7 +76,7 @@ def from_arrays(
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     num_edges, weight = edge_index.shape[1], None
     if edge_weight is not None:
-        weight = weights_in(edge_weight, num_edges, weights_from, without_weights)
+        weight = checked_weights(edge_weight, num_edges, weights_from, without_weights)
         weight = None if (weight == 1).all() else weight
     kinds, types = edge_types(None if edge_type is None else _vector(edge_type, "edge_type"), types, num_edges)
     with prefix_errors("edge_index"):
@@ -87,23 +89,21 @@ def from_arrays(
             edge_type=kinds if types else None,
             types=types,
         )
-    features = None if x is None else as_features(x)
+    make = structural if x is None else x
+    made = make(graph) if callable(make) else MadeFeatures(as_features(make))
     labels, names = class_numbers(y, num_nodes)
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
-    num_unlabelled = int(np.sum(labels == UNLABELLED))
+    num_unlabelled = int(np.sum(labels[:num_targets] == UNLABELLED))
     if names and classes is None and num_unlabelled and all(part is None for part in parts):
         plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
         notes = [*notes, f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
     split, source = split_and_source(labels, names, parts, seed, source)
-    made = MadeFeatures(features) if features is not None else structural(graph)
     if made.names:
         fields["feature_names"] = made.names
     if weight is not None:
         made = replace(made, notes=[weights_note(weights_from, without_weights), *made.notes])
-        if direction is None:
-            notes = [*notes, *added_weights_note(graph, edge_index, weight, changed)]
     shown, notes = all_notes(
         notes,
         made,
@@ -124,23 +124,12 @@ def _vector(values: ArrayLike, field: str) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def weights_in(values: ArrayLike, num_edges: int, origin: str, without: str) -> NDArray[np.float32]:
-    """Check [E] or [E, 1] weights of edges; errors name their ``origin`` and what leaves them out."""
+def checked_weights(values: ArrayLike, num_edges: int, origin: str, without: str) -> NDArray[np.float32]:
+    """[num_edges] weights; the InputError for bad ones says where they are from, and what leaves them out."""
     try:
         return edge_weights(_vector(values, origin), num_edges)
     except InputError as error:
         raise InputError(f"{origin}: {error}; {without} leaves them out") from None
-
-
-def added_weights_note(
-    graph: Graph, edge_index: NDArray[Any], weight: NDArray[np.float32], changed: Changes
-) -> list[str]:
-    """The note on weights of an undirected graph that are sums over both directions of edges, none if they are not."""
-    is_kept = edge_index[0] != edge_index[1]
-    given, stored = weight.sum(where=is_kept, dtype=np.float64), graph.neighbour_weights().sum(dtype=np.float64)
-    if changed.reverses or stored <= 1.5 * given:  # they are the same, or else twice as much
-        return []
-    return ["weights differ between the two directions of edges: added; direction 'directed' keeps them apart"]
 
 
 @dataclass(frozen=True)
@@ -220,9 +209,11 @@ def all_notes(
         lists_edges_once: see :func:`from_arrays`.
         is_weighted: whether the edges have weights.
     """
-    one_way = one_way_note(changed.reverses) if direction is None else []
-    shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
-    others = [*made.notes, *(one_way if lists_edges_once else ()), *_changes_notes(changed, is_weighted=is_weighted)]
+    undirected = sums_note(changed.sums)
+    undirected = [*one_way_note(changed.reverses), *undirected] if direction is None else undirected
+    is_warning = direction is None and not lists_edges_once
+    shown = [*notes, *(undirected if is_warning else ()), *made.filled]
+    others = [*made.notes, *(() if is_warning else undirected), *_changes_notes(changed, is_weighted=is_weighted)]
     return shown, (*shown, *others)
 
 
@@ -236,6 +227,12 @@ def _changes_notes(changed: Changes, *, is_weighted: bool) -> list[str]:
     return [*([f"{removed} removed"] if removed else []), *([parallel] if joined else [])]
 
 
+def sums_note(count: int) -> list[str]:
+    """The note on undirected edges whose weights are sums, none if there are none."""
+    edges = f"{count:,} edge{'s' * (count > 1)} given in both directions"
+    return [f"{edges}: weights added; direction 'directed' keeps them apart"] if count else []
+
+
 def weights_note(origin: str, without: str) -> str:
     """The note that says where the weights of edges are from, and what leaves them out."""
     return f"weights of edges: {origin}; {without} leaves them out"
@@ -247,10 +244,8 @@ def one_way_note(count: int) -> list[str]:
     return [f"{edges} no reverse: taken as undirected; direction 'directed' keeps directions"] if count else []
 
 
-def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def edges_of(matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The [2, E] rows and columns of the values other than 0 of a sparse matrix, and these values."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"{field}: must be square, not of shape {list(matrix.shape)}")
     entries = coo_array(matrix)
     kept = entries.data != 0
     rows, columns = entries.coords

@@ -20,6 +20,7 @@ from mggcn._io import memory
 from mggcn._io.regular import open_regular
 from mggcn.data._checks import check_characters
 from mggcn.data._dataset import Dataset
+from mggcn.data._edge_columns import NO_WEIGHTS
 from mggcn.data._features import csr_parts
 from mggcn.data._from_arrays import from_arrays, unused_notes
 from mggcn.data._split import PART_KEYS, named_parts
@@ -30,7 +31,8 @@ Fields = dict[str, NDArray[Any]]
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
 _NAMES = ("class_names", "feature_names", "edge_type_names")
-_OPTIONAL = ("x", *_CSR, "y", "edge_weight", "edge_type", *_NAMES, *PART_KEYS)
+_WEIGHT = "edge_weight"
+_OPTIONAL = ("x", *_CSR, "y", _WEIGHT, "edge_type", *_NAMES, *PART_KEYS)
 
 
 def read_npz(
@@ -40,7 +42,7 @@ def read_npz(
     name: str | None = None,
     seed: int = 0,
     direction: Direction | None = None,
-    weights: bool = True,
+    weight_column: str = _WEIGHT,
 ) -> Dataset:
     """Read a data set from an ``.npz`` file.
 
@@ -51,9 +53,12 @@ def read_npz(
         seed: of the split or validation part that is drawn if the file contains none.
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
             number of edges without a reverse. ``directed`` keeps which way each edge goes.
-        weights: whether ``edge_weight`` is used; a note says that it is, unless all weights are 1.
+        weight_column: ``edge_weight``, which is used if it is there, with a note unless all weights are 1, or ``none``,
+            which reads no weights.
     """
     file = Path(path)
+    if weight_column not in (_WEIGHT, NO_WEIGHTS):
+        raise InputError(f"weight_column: {weight_column!r} is not {_WEIGHT} or {NO_WEIGHTS}")
     fields = read_fields(file, ("num_nodes", "edge_index"), _OPTIONAL)
     with np.load(file, allow_pickle=False) as archive:
         unused = set(archive.files) - (fields.keys() - (_CSR if "x" in fields else ()))
@@ -66,7 +71,8 @@ def read_npz(
             num_nodes,
             fields["edge_index"],
             _features(fields, num_nodes, features),
-            edge_weight=fields.get("edge_weight") if weights else None,
+            edge_weight=fields.get(weight_column),
+            without_weights=f"weight_column='{NO_WEIGHTS}'",
             edge_type=fields.get("edge_type"),
             types=names.get("edge_type_names", ()),
             y=fields.get("y"),

@@ -20,12 +20,13 @@ from mggcn.data._checks import check_labels, check_names, check_shape
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features, check_finite
 from mggcn.data._folder import load_folder, save
+from mggcn.data._graph_on_disk import write_graph
 from mggcn.data._labels import class_numbers
 from mggcn.data._npz import read_count, read_fields
 from mggcn.data._root import find_folder, load_or_build, notice, writable_root
 from mggcn.data._split import Split, check_part
 from mggcn.data._tables import OnRows
-from mggcn.data._tables_on_disk import IdsOnDisk, limit_of_duckdb, write_graph
+from mggcn.data._tables_on_disk import IdsOnDisk, limit_of_duckdb
 from mggcn.data._writer import FolderWriter, check_free, writing
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors, require
 from mggcn.graph import Graph

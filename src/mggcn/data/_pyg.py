@@ -1,4 +1,4 @@
-"""PyTorch Geometric's ``Data`` objects, converted in both directions, and its data sets by name.
+"""PyTorch Geometric's ``Data`` objects, converted in both directions, its ``HeteroData``, and its data sets by name.
 
 PyG's own class fetches the raw files of a data set into the data root (``pyg/<Name>/raw``) if they are not there, and
 processes them anew (``force_reload``): cached ``processed/*.pt`` are pickles that may run code when loaded.
@@ -13,71 +13,91 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 
 from mggcn.data._checks import check_kind
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import save
-from mggcn.data._from_arrays import edges_of, from_arrays, unused_notes
+from mggcn.data._from_arrays import from_arrays, unused_notes
+from mggcn.data._hetero import hetero_fields
+from mggcn.data._pyg_stores import WITHOUT_WEIGHTS, array_in, edges_in, features_in, ids_in
 from mggcn.data._root import load_or_build, writable_root
 from mggcn.data._split import NO_SPLIT, PART_KEYS, complete_split, named_parts
 from mggcn.errors import InputError, first_line, prefix_errors, unknown
-from mggcn.graph import Direction, Graph, as_array
+from mggcn.graph import Direction, Graph
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
 
+_DATA, _HETERO = "torch_geometric.Data", "torch_geometric.HeteroData"
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def from_pyg(
-    data: "Data",
+    data: "Data | HeteroData",
     name: str,
     seed: int | None,
     direction: Direction | None = None,
     inductive: bool = False,
-    source: str = "torch_geometric Data",
+    source: str = "",
     *,
     weights: bool = True,
+    target: str | None = None,
 ) -> Dataset:
     """See :meth:`mggcn.data.Dataset.from_pyg`."""
-    check_kind(data, "from_pyg takes PyG's Data", "torch_geometric.Data")
+    check_kind(data, "from_pyg takes PyG's Data or HeteroData", _DATA, _HETERO)
+    is_hetero = any(kind.__name__ == "HeteroData" for kind in type(data).__mro__)
     with prefix_errors(name):
-        is_sparse = str(getattr(data.get("x"), "layout", "torch.strided")) != "torch.strided"
-        x = _sparse(data.get("x"), "data.x") if is_sparse else _array(data, "x")
-        if x is not None and x.ndim != 2:
-            raise InputError(f"data.x: must have shape [num_nodes, num_features], not {list(x.shape)}")
-        num_nodes = data.get("num_nodes") if x is None else x.shape[0]
-        if num_nodes is None:
-            raise InputError("data.x and data.num_nodes are missing")
-        ends, edge_data, edge_keys = _edges(data, num_nodes, weights=weights)
-        y, ids = _array(data, "y"), data.get("node_ids")
-        is_labelled = y is not None and bool((y >= 0).any())
-        parts, several = named_parts(partial(_array, data), num_nodes, "data.") if is_labelled else (NO_SPLIT, [])
-        used = {"x", "y", "node_ids", "class_names", *edge_keys, *(PART_KEYS if is_labelled else ())}
+        if target is not None and not is_hetero:
+            raise InputError("target: is for HeteroData; Data has one type of nodes")
+        fields = (
+            hetero_fields(data, target, direction, weights=weights) if is_hetero else _fields(data, weights=weights)
+        )
         return from_arrays(
             name,
-            num_nodes,
-            ends,
-            x,
-            y=y,
-            classes=data.get("class_names") or None,
-            parts=parts,
+            **fields,
             seed=seed,
             direction=direction,
-            source=source,
-            notes=[*unused_notes(set(data.keys()) - used, "data"), *several],
-            node_ids=None if ids is None else as_array(list(ids) if isinstance(ids, dict) else ids, "data.node_ids"),
             inductive=inductive,
-            without_weights="Dataset.from_pyg(data, weights=False)",
-            **edge_data,
+            source=source or f"torch_geometric {'HeteroData' if is_hetero else 'Data'}",
+            without_weights=WITHOUT_WEIGHTS,
         )
 
 
+def _fields(data: "Data", *, weights: bool) -> dict[str, Any]:
+    """The arguments of ``from_arrays`` that are in ``data``."""
+    x = features_in(data, "data.")
+    num_nodes = data.get("num_nodes") if x is None else x.shape[0]
+    if num_nodes is None:
+        raise InputError("data.x and data.num_nodes are missing")
+    edges = edges_in(data, num_nodes, num_nodes, "data.")
+    y, names = array_in(data, "y", "data."), data.get("edge_type_names")
+    is_labelled = y is not None and bool((y >= 0).any())
+    get = partial(array_in, data, origin="data.")
+    parts, several = named_parts(get, num_nodes, "data.") if is_labelled else (NO_SPLIT, [])
+    used = {"x", "y", "node_ids", "class_names", *(PART_KEYS if is_labelled else ()), edges.field, edges.weight_field}
+    types: dict[str, Any] = {}
+    if edges.field == "edge_index":
+        types = {"edge_type": get("edge_type"), "types": () if names is None else tuple(names)}
+        used |= {"edge_type", "edge_type_names"}
+    return {
+        "num_nodes": num_nodes,
+        "edge_index": edges.ends,
+        "x": x,
+        "edge_weight": edges.weight if weights else None,
+        "weights_from": f"{edges.weight_field} of data",
+        **types,
+        "y": y,
+        "classes": data.get("class_names") or None,
+        "parts": parts,
+        "notes": [*unused_notes(set(data.keys()) - used, "data"), *several],
+        "node_ids": ids_in(data, "data."),
+    }
+
+
 def as_dataset(
-    value: "Dataset | Data", purpose: str, *, needs_split: bool, direction: Direction | None = None
+    value: "Dataset | Data | HeteroData", purpose: str, *, needs_split: bool, direction: Direction | None = None
 ) -> Dataset:
-    """Return a data set as it is and PyG's ``Data`` converted; anything else is an InputError that says what to do.
+    """Return a data set as it is and PyG's ``Data`` or ``HeteroData`` converted; an InputError says what else to do.
 
     Args:
         value: the data set.
@@ -87,7 +107,7 @@ def as_dataset(
     """
     if isinstance(value, Dataset):
         return value
-    check_kind(value, f"{purpose} takes a Dataset or PyG's Data", "torch_geometric.Data")
+    check_kind(value, f"{purpose} takes a Dataset or PyG's Data", _DATA, _HETERO)
     try:
         return from_pyg(value, "pyg", 0, direction)
     except InputError:
@@ -150,52 +170,6 @@ def torch_geometric(purpose: str) -> Any:
     except ImportError:
         raise InputError(f"{purpose} needs PyG: pip install 'mggcn[pyg]'") from None
     return torch_geometric
-
-
-def _array(data: "Data", field: str) -> NDArray[Any] | None:
-    value = data.get(field)
-    if value is None:
-        return None
-    return as_array(value.to_dense() if hasattr(value, "to_dense") else value, f"data.{field}")
-
-
-def _sparse(value: Any, field: str) -> coo_array:
-    """A sparse or dense tensor as a sparse matrix."""
-    if not hasattr(value, "to_sparse"):
-        raise InputError(f"{field} must be a tensor, not {type(value).__name__}")
-    entries = value.detach().cpu().to_sparse().coalesce()
-    return coo_array((as_array(entries.values(), field), tuple(entries.indices().numpy())), tuple(entries.shape))
-
-
-def _edges(data: "Data", num_nodes: int, *, weights: bool) -> tuple[NDArray[Any], dict[str, Any], set[str]]:
-    """[2, E] sources and targets, their weights and types as ``from_arrays`` takes them, and the keys of all these."""
-    ends, matrix = _array(data, "edge_index"), data.get("adj_t")
-    if ends is not None:
-        field, names = weights_field(data), data.get("edge_type_names")
-        edge_data = {
-            "edge_weight": _array(data, field) if weights else None,
-            "weights_from": f"{field} of data",
-            "edge_type": _array(data, "edge_type"),
-            "types": () if names is None else tuple(names),
-        }
-        return ends, edge_data, {"edge_index", field, "edge_type", "edge_type_names"}
-    if matrix is None:
-        raise InputError("data.edge_index is missing, and so is data.adj_t")
-    if hasattr(matrix, "to_torch_sparse_coo_tensor"):  # SparseTensor of torch_sparse
-        matrix = matrix.to_torch_sparse_coo_tensor()
-    adjacency = _sparse(matrix, "data.adj_t")
-    if adjacency.shape != (num_nodes, num_nodes):
-        raise InputError(f"data.adj_t: shape {list(adjacency.shape)}, but there are {num_nodes} nodes")
-    transposed, values = edges_of(adjacency, "data.adj_t")
-    weight_data = {"edge_weight": values if weights else None, "weights_from": "values of adj_t"}
-    return transposed[::-1], weight_data, {"adj_t"}
-
-
-def weights_field(data: "Data") -> str:
-    """The name of the weights of edges, if there are any: edge_weight, or else edge_attr if it has one column."""
-    shape = tuple(getattr(data.get("edge_attr"), "shape", ()))
-    is_column = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
-    return "edge_attr" if data.get("edge_weight") is None and is_column else "edge_weight"
 
 
 _INDUCTIVE = ("Reddit", "Reddit2", "Flickr")

@@ -12,6 +12,7 @@ import numpy as np
 from mggcn.data._checks import check_kind
 from mggcn.data._columns import Cells, Chunk
 from mggcn.data._dataset import Dataset
+from mggcn.data._edge_columns import NO_WEIGHTS
 from mggcn.data._table_files import InputTable
 from mggcn.data._tables import TableColumns, from_tables
 from mggcn.errors import InputError, prefix_errors
@@ -109,6 +110,8 @@ def from_networkx(
     direction: Direction | None,
     inductive: bool,
     source: str,
+    *,
+    weights: bool,
 ) -> Dataset:
     """See :meth:`mggcn.data.Dataset.from_networkx`."""
     check_kind(graph, "from_networkx takes a graph of NetworkX", "networkx.Graph")
@@ -118,10 +121,15 @@ def from_networkx(
         direction = "both"
     keys = list(graph.nodes)
     rows = [data for _, data in graph.nodes(data=True)]
-    ends: dict[str, list[Any]] = {
-        column: [str(edge[side]) for edge in graph.edges()] for side, column in enumerate((_SOURCE, _TARGET))
+    edges = list(graph.edges(data=True))
+    cells: dict[str, list[Any]] = {
+        column: [str(edge[side]) for edge in edges] for side, column in enumerate((_SOURCE, _TARGET))
     }
-    edge_attributes = {str(attribute): None for *_, data in graph.edges(data=True) for attribute in sorted(data)}
+    names = list(dict.fromkeys(str(attribute) for *_, values in edges for attribute in sorted(values)))
+    cells |= {key: [values.get(key) for *_, values in edges] for key in (columns.weight, columns.kind) if key in names}
+    if not weights or (columns.weight in cells and _are_ones(cells[columns.weight])):
+        names = [column for column in names if column != columns.weight or column == columns.kind]
+        columns = replace(columns, weight=NO_WEIGHTS)
     with prefix_errors(name):
         expanded = {}
         for attribute in dict.fromkeys(attribute for row in rows for attribute in row):
@@ -138,9 +146,14 @@ def from_networkx(
             if shared := nodes.keys() & parts:
                 raise InputError(f"two features are called {min(shared)!r}")
             nodes |= parts
-        names = [*ends, *edge_attributes]
         data = from_tables(
-            _in_memory("the graph", names, len(graph.edges()), ends.__getitem__, lambda _: "edge"),
+            _in_memory(
+                "the graph",
+                [_SOURCE, _TARGET, *names],
+                len(edges),
+                cells.__getitem__,
+                lambda row: f"edge {edges[row][:2]!r}",
+            ),
             _in_memory("nodes", list(nodes), len(keys), nodes.__getitem__, lambda row: f"node {keys[row]!r}"),
             replace(columns, id=_ID, source=_SOURCE, target=_TARGET, features=features),
             name=name,
@@ -153,6 +166,11 @@ def from_networkx(
     return replace(
         data, node_ids=None if is_numbered else data.node_ids, id_name="id", inductive=inductive, checked=True
     )
+
+
+def _are_ones(values: Sequence[Any]) -> bool:
+    """Whether these can be left out as weights, because all of them are the number 1."""
+    return all(isinstance(value, int | float | np.number) and value == 1 for value in values)
 
 
 def _expanded(attribute: str, values: list[Any], keys: list[Any]) -> dict[str, list[Any]]:

@@ -6,7 +6,7 @@ table; predictions list them by their ids.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -16,9 +16,17 @@ from numpy.typing import NDArray
 
 from mggcn.data._columns import BLOCK, Chunk, ColumnEncoding, Encoder, encoding_notes, feature_names, fill, text_of
 from mggcn.data._dataset import Dataset
+from mggcn.data._edge_columns import WEIGHT, WITHOUT_WEIGHTS, EdgeColumns
 from mggcn.data._features import Features
 from mggcn.data._folder import save
-from mggcn.data._from_arrays import MadeFeatures, all_notes, ignored_edge_data, split_and_source, structural
+from mggcn.data._from_arrays import (
+    MadeFeatures,
+    all_notes,
+    ignored_edge_data,
+    split_and_source,
+    structural,
+    weights_note,
+)
 from mggcn.data._labels import Codes, is_integer, read_labels, read_parts
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED
 from mggcn.data._table_files import InputTable, Paths
@@ -43,6 +51,9 @@ class TableColumns:
     split: str = SPLIT
     features: FeatureChoice = "all"
     categories: Sequence[str] = ()
+    weight: str = WEIGHT
+    kind: str | None = None
+    without_weights: str = WITHOUT_WEIGHTS
 
 
 def read_tables(
@@ -56,6 +67,8 @@ def read_tables(
     split_column: str = "split",
     features: FeatureChoice = "all",
     categories: Sequence[str] = (),
+    weight_column: str = WEIGHT,
+    type_column: str | None = None,
     name: str | None = None,
     seed: int = 0,
     direction: Direction | None = None,
@@ -70,7 +83,7 @@ def read_tables(
     Parquet, JSON, and .zst), a pattern such as ``edges-*.csv``, or a list of these.
 
     Args:
-        edges: the edge list; a note says which columns other than source and target are ignored.
+        edges: the edge list; a note says which of its columns are ignored.
         nodes: the node table, one row per node. Without it the nodes are the ends of the edges, without labels.
         id_column: of ``nodes``: integers or strings, unique.
         source_column: of ``edges``: ids of ``nodes``.
@@ -80,11 +93,14 @@ def read_tables(
         features: ``all``, every other column of ``nodes``, or structural features if there is none; a list of columns;
             ``structural``, see :func:`mggcn.data._structure.structural_features`; or ``none``.
         categories: feature columns whose values are categories even if they are numbers, dates, or many; text is.
+        weight_column: of ``edges``: numbers of 0 or more; 0 is no edge, and the weights of parallel edges are added. A
+            column of this name is used by default, and a note says so; ``none`` reads no weights.
+        type_column: of ``edges``: texts or numbers that name at most 255 types of edges.
         name: the name of the data set; that of ``out``, else the file name of the nodes, else of the edges, without its
             ending if None.
         seed: of the split or validation part that is drawn if the table contains none.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
-            number of edges without a reverse.
+        direction: ``directed`` keeps which way each edge goes; for the others see :class:`mggcn.graph.Graph`. None is
+            ``both``, with a note on the number of edges without a reverse.
         out: the dataset folder to write.
         memory: with ``out``, the limit of DuckDB and of the arrays in memory together, such as ``2GB``; neither table
             is then in memory, files of about their size are beside ``out`` meanwhile, and the data set is mapped. The
@@ -93,7 +109,15 @@ def read_tables(
         on_rows: reports the progress of an import with ``memory``.
     """
     columns = TableColumns(
-        id_column, source_column, target_column, label_column, split_column, features, tuple(categories)
+        id=id_column,
+        source=source_column,
+        target=target_column,
+        label=label_column,
+        split=split_column,
+        features=features,
+        categories=tuple(categories),
+        weight=weight_column,
+        kind=type_column,
     )
     if memory is not None:
         if out is None:
@@ -151,9 +175,11 @@ class TableImport:
         self.edges, self.nodes, self.columns, self.on_rows = edges, nodes, columns, on_rows
         self._ids_in = ids or f"column {columns.id!r}"
         self.ends = (columns.source, columns.target)
+        self.of_edges = EdgeColumns(edges, self.ends, columns.weight, columns.kind, columns.without_weights)
         self.subject = (nodes or edges).label
         self._numbers: dict[str, int] = {}
         self._edge_parts = [np.empty((2, 0), np.int64)]
+        self._weights, self._codes = [np.empty(0, np.float32)], [np.empty(0, np.uint8)]
 
     def read(
         self,
@@ -178,7 +204,7 @@ class TableImport:
                 for reader in (labels, parts_of_nodes, encoder):
                     reader.add(chunk)
             encoder.columns  # noqa: B018 - raises InputError before the edges are read
-        for chunk in self.chunks("edges", edges, self.ends):
+        for chunk in self.chunks("edges", edges, [*self.ends, *self.of_edges.names]):
             self.add_edges(chunk)
         num_nodes = self.number_nodes()
         if num_nodes == 0:
@@ -199,13 +225,17 @@ class TableImport:
             made = MadeFeatures(np.empty((num_nodes, 0), np.float32))
         else:
             made = structural(self.graph())
-        others = [column for column in edges.names if column not in self.ends]
+        others = [column for column in edges.names if column not in (*self.ends, *self.of_edges.names)]
+        if self.of_edges.weight is not None:
+            note = weights_note(f"column {self.of_edges.weight!r} of {edges.name}", columns.without_weights)
+            made = replace(made, notes=[note, *made.notes])
         shown, notes = all_notes(
             [*ignored_edge_data(others, edges.name), *notes, *unusual],
             made,
             changed,
             direction=direction,
             lists_edges_once=lists_edges_once,
+            is_weighted=self.of_edges.weight is not None,
         )
         for text in shown:
             warn_caller(f"{name}: {text}", DataWarning)
@@ -246,8 +276,13 @@ class TableImport:
             self._numbers[key] = len(self._numbers)
 
     def add_edges(self, chunk: Chunk) -> None:
-        """Take both ends of some edges."""
+        """Take the ends, weights and types of some edges."""
         ends = [self.keys_of(chunk, column) for column in self.ends]
+        weights, codes = self.of_edges.weights(chunk), self.of_edges.codes(chunk)
+        if weights is not None:
+            self._weights.append(weights)
+        if codes is not None:
+            self._codes.append(codes)
         if self.nodes is None:
             for key in chain.from_iterable(zip(*ends, strict=True)):
                 self._numbers.setdefault(key, len(self._numbers))
@@ -264,7 +299,15 @@ class TableImport:
         if len(unknown):
             row, side = unknown[0].tolist()
             raise self.unknown_end(row, side, len(unknown), edge_index.shape[1])
-        self._graph, changed = Graph.from_edges_counted(source, target, len(self._numbers), direction=direction)
+        self._graph, changed = Graph.from_edges_counted(
+            source,
+            target,
+            len(self._numbers),
+            direction=direction,
+            weight=None if self.of_edges.weight is None else np.concatenate(self._weights),
+            edge_type=self.of_edges.numbers[np.concatenate(self._codes)] if self.of_edges.kind is not None else None,
+            types=self.of_edges.types,
+        )
         return changed
 
     def id_of(self, node: int) -> str:

@@ -2,14 +2,12 @@
 
 Ids go to disk, where DuckDB joins, mirrors and sorts the edges, and features go to the folder. In memory are labels and
 split, and some rows of features at a time.
-
-An entry is one 64-bit number, (row · num_nodes + neighbour) · 2, plus 1 if it is the mirror image of an edge: sorting
-these numbers sorts the rows, and the last bit says which edges were there twice.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,14 +18,13 @@ from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data._columns import BLOCK, Chunk, ColumnEncoding, Encoder, feature_names, fill
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import load_folder
+from mggcn.data._graph_on_disk import write_graph, write_relations
 from mggcn.data._table_files import CHUNK, InputTable, Paths
 from mggcn.data._tables import OnRows, TableColumns, TableImport
-from mggcn.data._writer import CsrWriter, FolderWriter, check_free, writing
+from mggcn.data._writer import RELATIONS, FolderWriter, check_free, writing
 from mggcn.errors import InputError, require
 from mggcn.graph import Changes, Direction, Graph
 
-MOST_NODES = 2**31 - 1
-_BATCH = 1 << 20
 _LEAST_FOR_DUCKDB = 400  # megabytes
 _IS_PLAIN = f"TRY_CAST({{0}} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {{0}} AND {{0}} <> '{-(2**63)}'"
 _BYTES_PER_NODE = 24  # labels, split and the temporary arrays of drawing one
@@ -69,7 +66,8 @@ def import_tables(
             folder.write("x", x)
         folder.write("y", fields.pop("y"))
         job.write_ids()
-        folder.finish(title, fields.pop("classes"), direction=direction or "both", **fields)
+        types = job.of_edges.types
+        folder.finish(title, fields.pop("classes"), direction=direction or "both", edge_types=types, **fields)
     return load_folder(out, mmap=True)
 
 
@@ -79,7 +77,11 @@ class _OnDisk(TableImport):
     def use(self, database: Database, memory: int, work: Path, folder: FolderWriter) -> None:
         """Set what computes, its memory in megabytes, a folder for files meanwhile, and the folder to write."""
         self._database, self._memory, self._work, self._folder = database, memory, work, folder
-        self._node_ids, self._edge_ids = IdsOnDisk(work, "nodes", ["id"]), IdsOnDisk(work, "edges", _ENDS)
+        of_edges = {} if self.of_edges.weight is None else {"weight": "float"}
+        of_edges |= {} if self.of_edges.kind is None else {"type": "uint8"}
+        self._others = ", ".join(["", *of_edges])  # after other columns in SQL
+        self._node_ids = IdsOnDisk(work, "nodes", ["id"])
+        self._edge_ids = IdsOnDisk(work, "edges", _ENDS, others=of_edges)
 
     def keys_of(self, chunk: Chunk, column: str) -> Any:
         values = chunk.columns[column]
@@ -91,7 +93,9 @@ class _OnDisk(TableImport):
 
     def add_edges(self, chunk: Chunk) -> None:
         limit_of_duckdb(self._memory, self._node_ids.num_rows)  # raises InputError before all edges are read
-        self._edge_ids.append([self.keys_of(chunk, column) for column in self.ends])
+        ends = [self.keys_of(chunk, column) for column in self.ends]
+        others = (self.of_edges.weights(chunk), self.of_edges.codes(chunk))
+        self._edge_ids.append([*ends, *(values for values in others if values is not None)])
 
     def number_nodes(self) -> int:
         for ids in (self._node_ids, self._edge_ids):
@@ -133,14 +137,15 @@ class _OnDisk(TableImport):
         num_edges = self._edge_ids.num_rows
         if self._are_numbers:
             ends = (f"CASE WHEN {end} BETWEEN 0 AND {self._num_nodes - 1} THEN {end} END AS {end}" for end in _ENDS)
-            self._database.execute(f"CREATE VIEW numbered AS SELECT number, {', '.join(ends)} FROM edges")
+            columns = f"number, {', '.join(ends)}{self._others}"
+            self._database.execute(f"CREATE VIEW numbered AS SELECT {columns} FROM edges")
         else:
             self.on_rows("joined edges", 0, num_edges)
             self._store(
                 "numbered",
                 "the join of edges with node ids",
-                "SELECT e.number, s.number::UINTEGER AS source, t.number::UINTEGER AS target FROM edges e "
-                "LEFT JOIN nodes s ON e.source = s.id LEFT JOIN nodes t ON e.target = t.id",
+                f"SELECT e.number, s.number::UINTEGER AS source, t.number::UINTEGER AS target{self._others} "
+                "FROM edges e LEFT JOIN nodes s ON e.source = s.id LEFT JOIN nodes t ON e.target = t.id",
             )
             self.on_rows("joined edges", num_edges, num_edges)
         missing = "sum((source IS NULL)::BIGINT + (target IS NULL)::BIGINT)"
@@ -148,22 +153,29 @@ class _OnDisk(TableImport):
         row, side, count = first_row(self._database, f"{query} WHERE source IS NULL OR target IS NULL")
         if row is not None:
             raise self.unknown_end(row, int(side), int(count), num_edges)
-        edges = "SELECT source, target FROM numbered"
-        return write_graph(self._database, edges, self._num_nodes, self._folder, direction, self.on_rows)
+        edges = f"SELECT source, target{self._others} FROM numbered"
+        given = (self._database, edges, self._num_nodes, self._folder, direction, self.on_rows)
+        is_weighted, numbers = self.of_edges.weight is not None, self.of_edges.numbers
+        if direction == "directed" or is_weighted or numbers.size:
+            return write_relations(*given, is_weighted=is_weighted, numbers=numbers)
+        return write_graph(*given)
 
     def id_of(self, node: int) -> str:
         return str(first_row(self._database, f"SELECT id FROM nodes WHERE number = {node}")[0])
 
     def graph(self) -> Graph:
         per_node, per_entry = _STRUCTURE_BYTES
-        needed = (self._num_nodes * per_node + self._folder.num_rows("indices") * per_entry) // 10**6
+        paths = {name: self._folder.path / f"{name}.npy" for name in ("indptr", "indices", *RELATIONS)}
+        of_relations = sum(paths[name].stat().st_size for name in RELATIONS if paths[name].is_file())
+        needed = self._num_nodes * per_node + self._folder.num_rows("indices") * per_entry + of_relations
+        needed //= 10**6
         if needed > self._memory:
             raise InputError(
                 f"features: structural ones of this graph need {needed}MB, more than memory={self._memory}MB; "
                 "allow more, or choose features='none'"
             )
-        indptr, indices = (np.load(self._folder.path / f"{part}.npy") for part in ("indptr", "indices"))
-        return Graph(indptr, indices, self._direction, checked=True)
+        arrays = {name: np.load(path) for name, path in paths.items() if path.is_file()}
+        return Graph.from_arrays(arrays, self._direction, self.of_edges.types, checked=True)
 
     def encode(
         self, encoder: Encoder, names: Sequence[str], train: NDArray[np.int64] | None
@@ -205,23 +217,35 @@ def _blocks(path: Path) -> Iterator[NDArray[np.float32]]:
 
 
 class IdsOnDisk:
-    """Writes columns of ids, as text or as a ``kind`` of SQL, and the ``number`` of each row to a file in a folder."""
+    """Writes columns of ids, as text or as a ``kind`` of SQL, and the ``number`` of each row to a file in a folder.
 
-    def __init__(self, folder: Path, table: str, columns: Sequence[str], kind: str = "string") -> None:
+    ``others`` are the types of further columns by their names.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        table: str,
+        columns: Sequence[str],
+        kind: str = "string",
+        others: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         import pyarrow
         from pyarrow import parquet
 
-        self.num_rows, self._kind, self._columns = 0, kind, tuple(columns)
+        self.num_rows, self._columns, self._others = 0, tuple(columns), tuple(others)
+        self._types = [*[kind] * len(columns), *others.values()]
         self._path = folder / f"{table}.parquet"
-        schema = pyarrow.schema([("number", "int64"), *((name, kind) for name in columns)])
+        schema = pyarrow.schema([("number", "int64"), *zip((*columns, *others), self._types, strict=True)])
         self._writer = parquet.ParquetWriter(self._path, schema, compression="zstd", use_dictionary=False)
 
-    def append(self, columns: Sequence[NDArray[np.integer[Any]] | list[str]]) -> None:
-        """Write rows, given as the ids of each column."""
+    def append(self, columns: Sequence[NDArray[Any] | list[str]]) -> None:
+        """Write rows, given as the values of each column."""
         import pyarrow
 
         numbers = np.arange(self.num_rows, self.num_rows + len(columns[0]))
-        arrays = [numbers, *(pyarrow.array(ids).cast(self._kind) for ids in columns)]
+        typed = zip(columns, self._types, strict=True)
+        arrays = [numbers, *(pyarrow.array(values).cast(kind) for values, kind in typed)]
         self._writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=self._writer.schema))
         self.num_rows += numbers.size
 
@@ -237,7 +261,7 @@ class IdsOnDisk:
 
     def query(self, kind: str) -> str:
         """SQL that selects the rows in any order, with ids of this type."""
-        columns = ", ".join(f"{name}::{kind} AS {name}" for name in self._columns)
+        columns = ", ".join([*(f"{name}::{kind} AS {name}" for name in self._columns), *self._others])
         return f"SELECT number, {columns} FROM read_parquet({quoted(self._path)})"
 
 
@@ -255,50 +279,3 @@ def limit_of_duckdb(memory: int, num_nodes: int) -> int:
             f"at least {arrays + _LEAST_FOR_DUCKDB}MB are needed"
         )
     return memory - arrays
-
-
-def write_graph(
-    database: Database, edges: str, num_nodes: int, folder: FolderWriter, direction: Direction, on_rows: OnRows
-) -> Changes:
-    """Write a graph, and return how edges were removed, joined and reversed.
-
-    ``edges`` is SQL for a table of node numbers, ``source`` and ``target``, which is read more than once.
-    """
-    if num_nodes > MOST_NODES:
-        raise InputError(f"{num_nodes:,} nodes are more than can be sorted, {MOST_NODES:,}")
-    with one_line_errors("sorting the edges"):
-        query = f"SELECT count(*), count(*) FILTER (source = target) FROM ({edges})"
-        num_rows, num_loops = first_row(database, query)
-        num_proper = num_rows - num_loops
-        ends = ("target", "source") if direction == "in" else ("source", "target")
-        parts = [(*ends, 0), (*ends[::-1], 1)] if direction == "both" else [(*ends, 0)]
-        entries = " UNION ALL ".join(
-            f"SELECT ({row}::UBIGINT * {num_nodes} + {other}::UBIGINT) * 2 + {mirrored} AS entry "
-            f"FROM ({edges}) WHERE source <> target"
-            for row, other, mirrored in parts
-        )
-        total = num_proper * len(parts)
-        on_rows("sorted edges", 0, total)
-        graph = CsrWriter(folder, num_nodes, direction)
-        num_distinct, num_stored, done, last = 0, 0, 0, -1
-        for arrow in database.sql(f"{entries} ORDER BY entry").arrow(_BATCH):
-            done += arrow.num_rows
-            batch = _without_repeats(arrow.column(0).to_numpy(), last)
-            if batch.size:
-                num_distinct += int(np.count_nonzero(batch & np.uint64(1) == 0))
-                pairs = _without_repeats(batch >> np.uint64(1), last >> 1)
-                num_stored += pairs.size
-                rows, others = np.divmod(pairs, np.uint64(num_nodes))
-                graph.append(rows.astype(np.int64), others.astype(np.int64))
-                last = int(batch[-1])
-            on_rows("sorted edges", done, total)
-        graph.close()
-    return Changes(num_loops, num_proper - num_distinct, num_stored - num_distinct)
-
-
-def _without_repeats(values: NDArray[np.uint64], last: int) -> NDArray[np.uint64]:
-    """Sorted values without those that equal the one before; ``last`` is before the first, negative if none is."""
-    keep = np.empty(values.size, bool)
-    keep[1:] = values[1:] != values[:-1]
-    keep[:1] = last < 0 or values[:1] != np.uint64(last)
-    return values[keep]

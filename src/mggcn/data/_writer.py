@@ -25,7 +25,7 @@ from mggcn.data._columns import ColumnEncoding
 from mggcn.data._features import Measure
 from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError, prefix_errors
-from mggcn.graph import Direction, IntArray, balance, index_dtype
+from mggcn.graph import Direction
 
 META = "meta.json"
 EDGE = "edge_"
@@ -105,7 +105,8 @@ def checked_value(meta: Meta) -> str:
 
 
 _FEATURES = ("x", "x_indptr", "x_indices", "x_data")
-RELATIONS = tuple(f"relation_{name}" for name in ("indptr", "indices", "number", "weight"))
+RELATION = "relation_"
+RELATIONS = tuple(f"{RELATION}{name}" for name in ("indptr", "indices", "number", "weight"))
 _ORDER = [f"{name}.npy" for name in ("indptr", "indices", *RELATIONS, "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
 
 
@@ -282,65 +283,3 @@ def check_free(target: Path, *, overwrite: bool) -> None:
     others = sorted(path.name for path in target.iterdir() if path.name not in listed or path.is_dir())
     if others:
         raise InputError(f"{target}: holds {others[0]}, which is not of the data set, so it is not replaced")
-
-
-class CsrWriter:
-    """Writes ``indptr.npy`` and ``indices.npy`` from batches of entries, sorted by row and then by neighbour.
-
-    Rows without entries need no batch. Symmetry is checked without keeping entries, by
-    :func:`mggcn.graph.balance`.
-
-    Args:
-        folder: where to write.
-        num_nodes: the number of rows.
-        direction: of the graph; ``both`` must be symmetric.
-        starts_at_once: how many starts of rows are written at a time.
-    """
-
-    def __init__(
-        self, folder: FolderWriter, num_nodes: int, direction: Direction = "both", *, starts_at_once: int = 1 << 20
-    ) -> None:
-        self._num_nodes, self._direction, self._starts_at_once = num_nodes, direction, starts_at_once
-        self._indptr = folder.array("indptr", np.int64)
-        self._indices = folder.array("indices", index_dtype(num_nodes))
-        self._last = -1  # the last entry, row · num_nodes + neighbour
-        self._balance = np.uint64(0)
-
-    def append(self, rows: IntArray, neighbours: IntArray) -> None:
-        """Write the entries (rows[i], neighbours[i]), which follow those of the batch before."""
-        if rows.size == 0:
-            return
-        self._check(rows, neighbours)
-        self._start_rows(int(rows[-1]) + 1, rows)
-        self._indices.append(neighbours.astype(self._indices.dtype, copy=False))
-        if self._direction == "both":
-            with np.errstate(over="ignore"):
-                self._balance += balance(rows, neighbours)
-
-    def close(self) -> None:
-        """Write the starts of the remaining rows."""
-        self._start_rows(self._num_nodes + 1, np.empty(0, np.int64))
-        if self._balance:
-            raise InputError("graph: not symmetric; give direction 'in' or 'out' or store every edge in both rows")
-        self._indptr.close()
-        self._indices.close()
-
-    def _start_rows(self, stop: int, rows: IntArray) -> None:
-        """Write the starts of all rows below ``stop`` that are not written yet; ``rows`` are those of the batch."""
-        for first in range(self._indptr.num_rows, stop, self._starts_at_once):
-            numbers = np.arange(first, min(first + self._starts_at_once, stop))
-            self._indptr.append(self._indices.num_rows + np.searchsorted(rows, numbers))
-
-    def _check(self, rows: IntArray, neighbours: IntArray) -> None:
-        for values in (rows, neighbours):
-            if values.min() < 0 or values.max() >= self._num_nodes:
-                bad = values[(values < 0) | (values >= self._num_nodes)][0]
-                raise InputError(f"graph: index {bad} is out of range for {self._num_nodes} nodes")
-        loops = rows[rows == neighbours]
-        if loops.size:
-            raise InputError(f"graph: self-loop at node {loops[0]}")
-        entries = np.concatenate([[self._last], rows.astype(np.int64) * self._num_nodes + neighbours])
-        follows = entries[1:] > entries[:-1]
-        if not follows.all():
-            raise InputError(f"graph: row {rows[~follows][0]} is not sorted or repeats a neighbour")
-        self._last = int(entries[-1])

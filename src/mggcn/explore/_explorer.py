@@ -17,7 +17,7 @@ from mggcn.errors import InputError
 from mggcn.experiments import OKABE_ITO, SHAPES
 from mggcn.explore._lookups import PAYMENT, IdIndex, Payments, medians_of
 from mggcn.explore._picks import is_neighbour, parents
-from mggcn.runs import Run, Scorer, explain
+from mggcn.runs import Run, Scorer, between, explain
 
 MAX_DRAWS = 200
 
@@ -127,6 +127,7 @@ class Explorer:
             "baseline": explained.baseline,
             "target": float(explained.target.sum()),
             "others": float(explained.others.sum()),
+            "relations": dict(explained.relations),
             "total": size.size,
             "features": [
                 {
@@ -142,7 +143,8 @@ class Explorer:
     def picks(self, node: int, draws: int) -> Answer:
         """How often nodes are picked over many draws, the target first, and which edges between them are walked.
 
-        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk.
+        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk; ``edges`` says
+        what is known of the edges of a pick with the target, and of those of a link.
         """
         graph = self.dataset.graph
         counts: Counter[int] = Counter()
@@ -158,7 +160,12 @@ class Explorer:
                 walked[members[parent], pick] += 1
         shown = [node, *(pick for pick, _ in counts.most_common(_MAX_PICKED))]
         nodes = [
-            {**about, "hops": distance[member], "share": counts[member] / draws if member != node else 1.0}
+            {
+                **about,
+                "hops": distance[member],
+                "share": counts[member] / draws if member != node else 1.0,
+                "edges": between(graph, node, member),
+            }
             for member, about in zip(shown, self._described(shown), strict=True)
         ]
         links = []
@@ -166,7 +173,8 @@ class Explorer:
             for j, target in enumerate(shown):
                 never_walked = i < j and not walked[target, source] and is_neighbour(graph, source, target)
                 if walked[source, target] or never_walked:
-                    links.append({"source": i, "target": j, "share": walked[source, target] / draws})
+                    edges = between(graph, source, target)
+                    links.append({"source": i, "target": j, "share": walked[source, target] / draws, "edges": edges})
         return {"draws": draws, "total": len(counts), "nodes": nodes, "links": links}
 
     def influence(self, node: int, draws: int) -> Answer:
@@ -202,23 +210,27 @@ class Explorer:
         }
 
     def neighbours(self, node: int) -> Answer:
-        """Neighbours with their true and predicted classes, and what was ``sent`` to and ``received`` from them.
+        """Neighbours with their true and predicted classes, what is known of the ``edges`` with them, and payments.
 
-        With such transactions, those with the largest sums are first.
+        Those with the largest sums ``sent`` to and ``received`` from them are first, or with the heaviest edges.
         """
-        payments = self._payments
-        row = payments.largest_first(node) if payments else self.dataset.graph.row(node)
+        payments, graph = self._payments, self.dataset.graph
+        row = payments.largest_first(node) if payments else graph.row(node)
+        if not payments and graph.schema.weighted:
+            row = row[np.argsort(-graph.neighbour_weights(node, node + 1), kind="stable")]
         first = row[:_MAX_NEIGHBOURS].astype(np.int64)
         rows = self.scorer.probabilities(first) if first.size else np.empty((0, self.dataset.num_classes))
         return {
             "total": row.size,
-            "direction": self.dataset.graph.direction,
+            "direction": graph.direction,
+            "weighted": graph.schema.weighted,
             "payments": payments is not None,
             "neighbours": [
                 {
                     **about,
                     "predicted": int(probabilities.argmax()),
                     "probability": float(probabilities.max()),
+                    "edges": between(graph, node, other),
                     **(payments.between(node, other) if payments else {}),
                 }
                 for other, about, probabilities in zip(

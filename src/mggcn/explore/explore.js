@@ -124,8 +124,9 @@ async function showPicks(answer) {
       + "Nodes can be dragged."
     : "This node has no neighbours, so it has no picks.";
   at("legend").replaceChildren(...[...new Set(answer.nodes.map((node) => node.label))].sort((a, b) => a - b).map(swatch));
-  table("picks", ["node", "class", "picked in, %", "fewest steps", "degree"], others.map((node) => [
-    idCell(node.id), classCell(node.label), numberCell(node.share, (100 * node.share).toFixed(1)), numberCell(node.hops), numberCell(node.degree)]));
+  const known = others.some((node) => node.edges.length);
+  table("picks", ["node", ...(known ? ["edges, seen from this node"] : []), "class", "picked in, %", "fewest steps", "degree"], others.map((node) => [
+    idCell(node.id), ...(known ? [textCell(node.edges.join("; "))] : []), classCell(node.label), numberCell(node.share, (100 * node.share).toFixed(1)), numberCell(node.hops), numberCell(node.degree)]));
   await draw("graph", (width) => graphOf(answer, width), "vega");
 }
 
@@ -164,6 +165,8 @@ function showAttributions(answer) {
   at("attributions-note").textContent = answer.reason ?? (`What features add to ${scale.of} of ${className(answer.predicted)}, the predicted class, in the draw of the evaluation `
     + `(integrated gradients): ${scale.text(answer.target)} ${scale.unit} by this node's own features and ${scale.text(answer.others)} by those of other nodes, `
     + `from ${whole(answer.baseline)} if all scaled features are zero to ${whole(answer.value)}. `
+    + Object.entries(answer.relations).map(([name, sum], index) => `${index ? ", " : "By edges, through the features of neighbours: "}${name} ${scale.text(sum)}`).join("")
+    + (Object.keys(answer.relations).length ? ". " : "")
     + (answer.logits ? `The probability, ${percent(answer.probability, 2)}, is too near 100 % to show them. ` : "")
     + `The ${answer.features.length} of ${number(answer.total)} features with the largest contributions are shown.`);
   table("attributions", ["feature", `of this node, ${scale.unit}`, `of other nodes, ${scale.unit}`], answer.features.map((feature) => [
@@ -177,13 +180,14 @@ function paymentCells(payment) {
 }
 
 function showNeighbours(answer) {
-  const order = answer.payments ? ", the largest sums of ether first" : "";
+  const order = answer.payments ? ", the largest sums of ether first" : answer.weighted ? ", the heaviest edges first" : "";
+  const known = answer.neighbours.some((node) => node.edges.length);
   const first = answer.neighbours.length < answer.total ? `The first ${number(answer.neighbours.length)} of ${number(answer.total)}` : `All ${number(answer.total)}`;
-  const kind = { both: "neighbours", in: "nodes with an edge to this node", out: "nodes with an edge from this node" }[answer.direction];
+  const kind = { both: "neighbours", directed: "neighbours", in: "nodes with an edge to this node", out: "nodes with an edge from this node" }[answer.direction];
   at("neighbours-note").textContent = answer.total ? `${first} ${kind}${order}.` : `No ${kind}.`;
   const payments = answer.payments ? ["sent to it, ether", "when", "received from it, ether", "when"] : [];
-  table("neighbours", ["node", "true class", "predicted", "probability, %", ...payments, "degree"], answer.neighbours.map((node) => [
-    idCell(node.id), classCell(node.label), classCell(node.predicted), numberCell(node.probability, (100 * node.probability).toFixed(1)),
+  table("neighbours", ["node", ...(known ? ["edges, seen from this node"] : []), "true class", "predicted", "probability, %", ...payments, "degree"], answer.neighbours.map((node) => [
+    idCell(node.id), ...(known ? [textCell(node.edges.join("; "))] : []), classCell(node.label), classCell(node.predicted), numberCell(node.probability, (100 * node.probability).toFixed(1)),
     ...(answer.payments ? [...paymentCells(node.sent), ...paymentCells(node.received)] : []), numberCell(node.degree)]));
 }
 

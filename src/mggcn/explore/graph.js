@@ -22,7 +22,7 @@ function graphOf(answer, width) {
     ],
     data: [
       { name: "nodes", values: nodes },
-      { name: "links", values: answer.links.map(({ source, target, share }) => ({ source, target, share })) },
+      { name: "links", values: answer.links.map(({ source, target, share, edges }) => ({ source, target, share, tooltip: edges.join("; ") })) },
     ],
     marks: [
       {
@@ -52,8 +52,9 @@ function graphOf(answer, width) {
         ],
       },
       {
-        type: "path", from: { data: "links" }, interactive: false,
+        type: "path", from: { data: "links" }, interactive: answer.links.some(({ edges }) => edges.length),
         encode: { update: {
+          tooltip: { field: "tooltip" },
           stroke: { value: ink() }, strokeOpacity: { signal: "datum.share > 0 ? 0.65 : 0.2" },
           strokeWidth: { signal: "0.75 + 4 * datum.share" },
           strokeDash: { signal: "datum.share > 0 ? [1, 0] : [2, 3]" },

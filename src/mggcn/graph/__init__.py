@@ -4,6 +4,7 @@ from mggcn.graph._building import Changes, edge_types, edge_weights
 from mggcn.graph._checks import balance
 from mggcn.graph._entries import (
     EDGE_PARTS,
+    MOST_TYPES,
     Direction,
     EdgePart,
     EdgeSchema,
@@ -19,6 +20,7 @@ from mggcn.graph._numbers import as_array, index_dtype, node_numbers, numbers_or
 
 __all__ = [
     "EDGE_PARTS",
+    "MOST_TYPES",
     "Changes",
     "Direction",
     "EdgePart",

@@ -19,13 +19,15 @@ _BYTES_PER_ENTRY = 64  # of edges with weights, types or directions: what is sor
 class Changes(NamedTuple):
     """How edges were changed to make rows: numbers of edges removed, and of reverses added.
 
-    Parallel edges are joined into one; their weights, if any, are added.
+    Parallel edges are joined into one; their weights, if any, are added. ``sums`` are the undirected edges that were
+    given in both directions and whose weight is the sum of the two.
     """
 
     loops: int
     duplicates: int
     reverses: int
     zeros: int = 0
+    sums: int = 0
 
 
 class Rows(NamedTuple):
@@ -94,7 +96,7 @@ def edge_types(values: ArrayLike | None, types: Sequence[str], num_edges: int) -
         raise InputError(
             f"edge_type: {array.dtype} of shape {array.shape}, not an integer for each of {num_edges} edges"
         )
-    most = int(array.max(initial=-1)) + 1
+    most = int(array.max()) + 1 if array.size else 0
     names = names or tuple(map(str, range(most)))
     check_types(names)
     bad = np.flatnonzero((array < 0) | (array >= len(names)))
@@ -172,6 +174,7 @@ def _related(
         duplicates=src.size - joiner.num_given // (2 if direction == "directed" else 1),
         reverses=rows.size - joiner.num_given,
         zeros=int(is_zero.sum()),
+        sums=joiner.num_sums,
     )
     indptr, neighbours = _row_starts(rows, num_nodes), neighbours.astype(index_dtype(num_nodes))
     joined = sums * np.float32(joiner.scale) if weights is not None else None

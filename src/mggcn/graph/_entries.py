@@ -132,15 +132,21 @@ class Joiner:
     """
 
     def __init__(self, *, weighted: bool, undirected: bool) -> None:
-        self._weighted, self._undirected = weighted, undirected
+        self._weighted = weighted
         self._held: tuple[NDArray[Any], ...] | None = None  # entries of the last edge, which the next batch may go on
         self._is_symmetric = undirected and weighted
         self.num_given = 0  # different entries that are not mirrored
+        self._num_both = 0  # entries of which there is a mirrored one, too
 
     @property
     def scale(self) -> float:
         """By what the weights of all entries are to be multiplied at the end."""
         return 0.5 if self._is_symmetric and self.num_given else 1.0
+
+    @property
+    def num_sums(self) -> int:
+        """The undirected edges whose weight is the sum over both directions."""
+        return 0 if self._is_symmetric or not self._weighted else self._num_both // 2
 
     def append(
         self, rows: IntArray, neighbours: IntArray, number: IntArray, mirrored: IntArray, weight: NDArray[np.float32]
@@ -167,6 +173,7 @@ class Joiner:
         edge = np.repeat(np.arange(starts.size), np.diff(starts, append=rows.size))
         given = np.bincount(edge, mirrored == 0, starts.size) > 0
         self.num_given += int(given.sum())
+        self._num_both += int((given & (np.bincount(edge, mirrored, starts.size) > 0)).sum())
         kind = number[starts].astype(np.uint16)
         if not self._weighted:
             return rows[starts], neighbours[starts], kind, np.empty(0, np.float32)

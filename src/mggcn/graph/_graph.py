@@ -198,6 +198,35 @@ class Graph:
             return stored
         return stored + np.bincount(self.indices, minlength=self.num_nodes)
 
+    @property
+    def type_counts(self) -> list[int]:
+        """The number of edges of each type."""
+        counts = np.zeros(max(len(self.types), 1) * len(WAYS), np.int64)
+        for part in self._relation_chunks("number"):
+            counts += np.bincount(part, minlength=counts.size)
+        ways = len(WAYS) if self.direction == "directed" else 1
+        sums = counts[: len(self.types) * ways].reshape(-1, ways).sum(axis=1)
+        return [int(count) // (2 if self.is_symmetric else 1) for count in sums]
+
+    @property
+    def weight_range(self) -> tuple[float, float, float] | None:
+        """The sum of the weights of all edges, the least and the largest; None without weights or edges."""
+        parts = [
+            (part.sum(dtype=np.float64), part.min(), part.max())
+            for part in self._relation_chunks("weight")
+            if part.size
+        ]
+        if not parts:
+            return None
+        sums, least, largest = zip(*parts, strict=True)
+        return float(sum(sums)) / (2 if self.is_symmetric else 1), float(min(least)), float(max(largest))
+
+    def _relation_chunks(self, name: str) -> Iterator[NDArray[Any]]:
+        """An array of the relations, some entries at a time; nothing if it is not there."""
+        arrays = {} if self.relations is None else self.relations.arrays()
+        if name in arrays:
+            yield from (arrays[name][start : start + CHUNK] for start in range(0, arrays[name].size, CHUNK))
+
     def row(self, node: int) -> IntArray:
         """The neighbours of one node."""
         return self.indices[self.indptr[node] : self.indptr[node + 1]]

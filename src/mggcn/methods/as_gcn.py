@@ -3,7 +3,7 @@
 Inputs are x; blocks are one layer sample shared by the batch, drawn top-down among the neighbours of the layer above in
 proportion to Σ_v Â(v, u) a(v, u) g(x(u)), where the attention a and the estimate g are linear maps of the features that
 the model learns; the loss has a penalty on the variance of the top layer's sums. Scores are computed on the whole
-graph, with the attention.
+graph, with the attention. Â is the symmetric normalisation of the weights of edges.
 
 Differs from the paper: a and g have the form of the authors' code, ReLU(…) + 1, which is never zero. Only the variance
 has a gradient with respect to the probabilities, since the scores do not depend on them on average; in the authors'

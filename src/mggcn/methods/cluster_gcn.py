@@ -4,6 +4,8 @@ Inputs are x. METIS divides the training graph into parts; each step takes a few
 sub-graph that their nodes induce, including edges between the parts, normalised again: D^-1 (A + I), with the paper's
 diagonal enhancement as an option. Scores are computed on the whole graph with the same normalisation.
 
+Weights of edges, which the paper does not have, are the entries of A; METIS cuts light edges rather than heavy ones.
+
 Differs from the paper's equation: by default layers concatenate a node's own row with the aggregate, as the authors'
 code does; ``conv`` gcn is the equation. Differs from that code: no layer normalisation.
 

@@ -1,7 +1,8 @@
 """DeepWalk: online learning of social representations (Perozzi, Al-Rfou and Skiena).
 
-Inputs are an embedding of the nodes, learned without labels or features by skip-gram over uniform random walks; the
-model is a logistic regression; no blocks.
+Inputs are an embedding of the nodes, learned without labels or features by skip-gram over random walks; the model is a
+logistic regression; no blocks. A step of a walk is uniform or, if edges have weights, in proportion to them; edges are
+walked both ways.
 
 The whole graph is embedded, test nodes included, on inductive data sets too: embeddings of two graphs cannot be
 compared. So a run can score only the graph it was trained on, which it embeds again from its seed.
@@ -35,10 +36,12 @@ from torch.nn import functional
 from mggcn._io import memory
 from mggcn.errors import InputError
 from mggcn.graph import EdgePart, Graph
+from mggcn.kernels.pick import PickTable
 from mggcn.kernels.walk import walk
 from mggcn.keys import Key
 from mggcn.methods.method import WEIGHTS, GraphView, Method
 from mggcn.nn import MLP
+from mggcn.sampling.adjacency import unequal_weights
 from mggcn.training import Compute, Count, Positive, Views
 
 WALKS_PER_STEP = 128
@@ -48,7 +51,7 @@ _POWER = 0.75
 
 @dataclass(frozen=True)
 class DeepWalk(Method):
-    """DeepWalk: a logistic regression on embeddings by uniform random walks.
+    """DeepWalk: a logistic regression on embeddings by random walks.
 
     Attributes:
         dim: width of the embedding.
@@ -97,8 +100,9 @@ class Readout(MLP):
         self.register_buffer("checksum", torch.tensor(-1))
 
     def bind(self, graph: Graph) -> None:
-        """Store the checksum of the graph; raise InputError if another graph was bound before."""
-        checksum = zlib.crc32(graph.indices.data, zlib.crc32(graph.indptr.data))
+        """Store the checksum of the neighbours and their weights; raise InputError if others were bound before."""
+        checksum, weights = zlib.crc32(graph.indices.data, zlib.crc32(graph.indptr.data)), unequal_weights(graph)
+        checksum = checksum if weights is None else zlib.crc32(weights.data, checksum)
         if int(self.checksum) not in (-1, checksum):
             raise InputError(
                 "graph: an embedding is valid only for the whole graph it was trained on, and this is another graph"
@@ -111,13 +115,15 @@ def embed(
 ) -> NDArray[np.float32]:
     """[num_nodes, dim] an embedding, the same for the same key, by walks with node2vec's p and q.
 
-    Edges of a directed graph are walked both ways. A node without neighbours is on no walk with others and stays near
-    zero.
+    Walks are by weight if not all weights are 1. Edges of a directed graph are walked both ways. A node without
+    neighbours is on no walk with others and stays near zero.
     """
-    n = graph.num_nodes
+    n, weights, sums = graph.num_nodes, unequal_weights(graph), None
     memory.require((8 * options.dim + 20 * options.length) * n, f"vectors and walks of {n:,} nodes")
     if not graph.is_symmetric:
-        graph = Graph.from_edges(*graph.edges(), graph.num_nodes)
+        graph = Graph.from_edges(*graph.edges(), graph.num_nodes, weight=weights)
+    if weights is not None:
+        sums = PickTable.of(graph, by="weight", threads=compute.threads).sums
     generator = torch.Generator().manual_seed(key.fold("start").torch_seed)
     # The last row stands for the positions after a walk's end and never changes.
     start = (torch.rand(n + 1, options.dim, generator=generator) - 0.5) / options.dim
@@ -127,7 +133,7 @@ def embed(
     for number in range(options.walks):
         draws = key.fold("order", number).generator()
         order, stream = draws.permutation(n), key.fold("walk", number)
-        walks = walk(graph, order, options.length, stream, p=p, q=q, threads=compute.threads)
+        walks = walk(graph, order, options.length, stream, p=p, q=q, sums=sums, threads=compute.threads)
         frequency = np.cumsum(np.bincount(walks[walks >= 0], minlength=n) ** _POWER)
         for part in torch.split(torch.from_numpy(walks.astype(np.int64) % (n + 1)), WALKS_PER_STEP):
             shared = np.searchsorted(frequency, frequency[-1] * draws.random(_SHARED), side="right")

@@ -1,7 +1,8 @@
 """FastGCN: fast learning with graph convolutional networks via importance sampling (Chen, Ma and Xiao).
 
 Inputs are Â x, the lowest layer's aggregate computed once as in the authors' code; blocks are one layer sample shared
-by the batch, drawn in proportion to |Â(:, u)|², for every layer above. Scores are computed on the whole graph.
+by the batch, drawn in proportion to |Â(:, u)|², for every layer above. Scores are computed on the whole graph. Â is
+the symmetric normalisation of the weights of edges.
 
 Differs from the paper: nodes are drawn among the neighbours of the layer above by default, as in the authors' code,
 with the probabilities of that draw (their code keeps the factors of the whole graph, which differ by a constant, and

@@ -1,7 +1,8 @@
 """GCN: semi-supervised classification with graph convolutional networks (Kipf and Welling).
 
-Inputs are x; blocks are whole neighbourhoods with the symmetric normalisation D^-½ (A + I) D^-½. One step per
-epoch over the whole graph as in the paper, or mini-batches with whole neighbourhoods, which others call Batch GCN.
+Inputs are x; blocks are whole neighbourhoods with the symmetric normalisation D^-½ (A + I) D^-½, where A holds the
+weights of edges. One step per epoch over the whole graph as in the paper, or mini-batches with whole neighbourhoods,
+which others call Batch GCN.
 
 Reference: Kipf and Welling: Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017.
 """

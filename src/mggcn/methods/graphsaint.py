@@ -5,6 +5,9 @@ is its share of the mean over the whole neighbourhood, divided by the frequency 
 receiver; a target's loss is divided by the frequency with which the target is drawn. Scores are computed on the whole
 graph.
 
+Weights of edges, which the paper does not have, are those of the mean, in which the node itself weighs 1. Walks do not
+depend on them; the frequencies correct for how often an edge is drawn.
+
 Differs from the paper's equation: by default layers concatenate a node's own row with the aggregate, as the authors'
 code does; ``conv`` gcn is the equation. Differs from that code: no normalisation of hidden rows, and the mean includes
 the node itself. Roots are always training nodes, even if the training graph contains others.

@@ -3,8 +3,8 @@
 From Zou, Hu, Wang, Jiang, Sun and Gu.
 
 Inputs are x; blocks are one layer sample shared by the batch, drawn among the neighbours of the layer above in
-proportion to |P(:, u)|² over its rows, where P is D^-1 (A + I), together with the batch's own nodes, both as in the
-authors' code. Scores are computed on the whole graph.
+proportion to |P(:, u)|² over its rows, where P is D^-1 (A + I) and A holds the weights of edges, together with the
+batch's own nodes, both as in the authors' code. Scores are computed on the whole graph.
 
 Differs from the paper: draws are with replacement, the model has 2 layers by default, the paper's has 5,
 and the last layer is a graph convolution (the authors' code puts a linear layer on top). Differs from the authors'

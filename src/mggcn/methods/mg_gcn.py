@@ -153,6 +153,11 @@ class MixGrained(Network):
             conv = self.conv(self.hidden, self.hidden)
         return conv.reads_edges if isinstance(conv, Layer) else frozenset()
 
+    def relations_apart(self, num_features: int, edges: EdgeSchema) -> dict[str, tuple[int, ...]]:
+        """The groups of relations that are aggregated apart, by name; empty if there is only one."""
+        groups = edges.groups(self._fine(edges, num_features).by)
+        return groups if len(groups) > 1 else {}
+
     def _fine(self, edges: EdgeSchema, num_features: int) -> Fine:
         hops = self.hops if self.fine else 0
         return Fine(hops, self.fine_norm, self.fine_self, self.relations, edges, num_features)

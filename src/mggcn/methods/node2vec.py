@@ -1,8 +1,8 @@
 """node2vec: scalable feature learning for networks (Grover and Leskovec).
 
 Inputs are an embedding of the nodes as in DeepWalk, by walks whose steps depend on the previous node: p and q control
-how often they return and how far they move away. The model is a logistic regression; no blocks. As with
-:mod:`mggcn.methods.deepwalk`, a run can score only the graph it was trained on.
+how often they return and how far they move away, beside the weights of edges if there are any. The model is a logistic
+regression; no blocks. As with :mod:`mggcn.methods.deepwalk`, a run can score only the graph it was trained on.
 
 Differs from the paper: walks of 40 nodes by default instead of 80, and p and q are not searched for each data set.
 

@@ -1,6 +1,7 @@
 """SGC: simplifying graph convolutional networks (Wu and others).
 
-Inputs are Â^k x with the symmetric normalisation, computed once; the model is a logistic regression; no blocks.
+Inputs are Â^k x with the symmetric normalisation of the weights of edges, computed once; the model is a logistic
+regression; no blocks.
 
 Reference: Wu, Zhang, de Souza, Fifty, Yu and Weinberger: Simplifying Graph Convolutional Networks, ICML 2019.
 """

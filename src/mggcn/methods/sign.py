@@ -1,7 +1,8 @@
 """SIGN: scalable inception graph neural networks (Frasca and others).
 
-Inputs are ``[x | Âx | … | Â^r x]`` with the symmetric normalisation, computed once. Each hop has its own
-linear map; the concatenated results pass a ReLU and dropout, and one more linear map scores the classes. No blocks.
+Inputs are ``[x | Âx | … | Â^r x]`` with the symmetric normalisation of the weights of edges, computed once. Each hop
+has its own linear map; the concatenated results pass a ReLU and dropout, and one more linear map scores the classes. No
+blocks.
 
 Differs from the paper: the only operators are powers of Â, not personalised PageRank or triangles; a ReLU instead of
 the learned slope of the authors' code, and no batch normalisation.

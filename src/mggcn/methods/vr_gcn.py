@@ -2,7 +2,8 @@
 
 Inputs are Â x with the symmetric normalisation, the first layer's aggregate computed once; blocks hold a few neighbours
 of each receiver, drawn uniformly, and each convolution above stores the last hidden row of every node: it sums these
-over all neighbours and corrects the sum with the drawn ones. Scores are exact, computed on the whole graph.
+over all neighbours and corrects the sum with the drawn ones. Scores are exact, computed on the whole graph. Â holds the
+weights of edges, normalised; draws do not depend on them.
 
 Differs from the authors' code: dropout acts only on hidden rows, not on the inputs; the mean in the estimator
 is that of the current layer, which for two layers is the paper's; no layer normalisation.

@@ -3,6 +3,7 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
+from mggcn.runs._edge_words import between
 from mggcn.runs._explaining import Explanation, explain
 from mggcn.runs._fitting import fit_plan
 from mggcn.runs._matching import PART_NAMES

@@ -15,8 +15,8 @@ other nodes that the model reads. Log-odds distinguish nodes whose probabilities
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ from mggcn.block import EDGE_VALUES, Batch, Block
 from mggcn.data import UNLABELLED, Dataset, Measure, as_features, plain
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
+from mggcn.methods.mg_gcn import MixGrained
+from mggcn.runs._edge_words import between, group_words, heaviest
 from mggcn.runs._matching import labels_in, match
 from mggcn.runs._predictions import NUM_REASONS, to_frame
 from mggcn.runs._scorer import PickEffect, Probabilities, Scorer, dense_rows, mean_effects
@@ -37,6 +39,8 @@ from mggcn.training import Scaled, Scaler, View, log_odds
 
 if TYPE_CHECKING:
     import pandas
+
+    from mggcn.runs._run import Run
 
 _STEPS = (32, 128, 512)
 _FEW_STEPS = 32  # of many nodes, whose contributions are only ranked
@@ -61,6 +65,9 @@ class Explanation:
         others: [num_features] the contributions of the features of all other nodes, summed over the nodes.
         picks: the leave-one-out effects of the picks; empty for methods without picks.
         pick_ids: the user's ids of the picks.
+        relations: what the features of neighbours contribute through each group of relations that the method averages
+            apart, by the name of the group; empty if there is only one.
+        pick_edges: for each pick, its edges with the node, as the node sees them.
     """
 
     node: int
@@ -75,6 +82,8 @@ class Explanation:
     others: NDArray[np.float64]
     picks: tuple[PickEffect, ...]
     pick_ids: tuple[object, ...]
+    relations: Mapping[str, float] = field(default_factory=dict)
+    pick_edges: tuple[tuple[str, ...], ...] = ()
 
     @property
     def predicted(self) -> int:
@@ -96,16 +105,24 @@ class Explanation:
 
         The column ``kind`` is ``target`` or ``others`` for a feature of the node or of other nodes, ``pick`` for a
         pick; ``name`` is the name of the feature or the id of the pick, and ``effect`` the contribution, the largest of
-        each kind first. Features without a contribution are left out.
+        each kind first. Features without a contribution are left out. Where the method averages over directions or
+        types of edges apart, rows of the kind ``relation`` say what features contribute through each; where anything is
+        known of edges, a column ``edges`` holds the edges of the node with a pick.
         """
         changes = np.array([pick.changes[self.label] for pick in self.picks])
-        kind = np.repeat([0, 1, 2], [self.target.size, self.others.size, changes.size])
-        names = np.array([*self.features, *self.features, *self.pick_ids], object)
-        effects = np.concatenate([self.target, self.others, changes])
+        sizes = [self.target.size, self.others.size, changes.size, len(self.relations)]
+        kind = np.repeat(np.arange(4), sizes)
+        names = np.array([*self.features, *self.features, *self.pick_ids, *self.relations], object)
+        effects = np.concatenate([self.target, self.others, changes, [*self.relations.values()]])
         order = np.lexsort((-np.abs(effects), kind))
-        order = order[(effects[order] != 0) | (kind[order] == 2)]
-        kinds = np.array(["target", "others", "pick"])[kind]
-        return to_frame({"kind": kinds[order], "name": names[order], "effect": effects[order]})
+        order = order[(effects[order] != 0) | (kind[order] >= 2)]
+        kinds = np.array(["target", "others", "pick", "relation"])[kind]
+        columns = {"kind": kinds[order], "name": names[order], "effect": effects[order]}
+        if any(self.pick_edges):
+            edges = np.full(kind.size, "", object)
+            edges[kind == 2] = ["; ".join(of_pick) for of_pick in self.pick_edges]
+            columns["edges"] = edges[order]
+        return to_frame(columns)
 
 
 def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, logits: bool = False) -> Explanation:
@@ -121,7 +138,7 @@ def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, l
     probabilities = np.mean([torch.stack(of_run).exp().mean(dim=0).numpy() for of_run in draws], axis=0)
     label = int(probabilities.argmax()) if label is None else label
     parts = [_attribute(scorer, node, label, logits=logits) for scorer in scorers]
-    target, others, value, baseline = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+    target, others, value, baseline, through = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
     pickers = [scorer for scorer in scorers if scorer.picker is not None]
     drawn = [scorer.leave_one_out(node, draw) for scorer in pickers for draw in range(scorer.inference.draws)]
     picks = mean_effects(drawn)[1] if drawn else []
@@ -140,16 +157,28 @@ def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, l
         others,
         tuple(picks),
         tuple(ids[1:]),
+        dict(zip(_groups(run), through.tolist(), strict=True)),
+        tuple(between(data.graph, node, pick.node) for pick in picks),
     )
 
 
-def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """[n, num_features] what features, of the nodes and of all others, contribute to the log-odds of a class of each.
+def _groups(run: "Run") -> dict[str, tuple[int, ...]]:
+    """The groups of relations that the run's method averages apart, by name, if there are several."""
+    method = run.plan.method
+    if not isinstance(method, MixGrained):
+        return {}
+    return method.relations_apart(int(run.record.dataset["num_features"]), run.record.edges)
 
-    They are means over the draws of the scorer, with one fixed number of steps.
+
+def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """[n, 1 + groups, num_features] what features contribute to the log-odds of a class of each node.
+
+    The first part are the features of the node and of all others; where a method averages over groups of relations
+    apart, the others are what features contribute through each group, and are not in the first. They are means over
+    the draws of the scorer, with one fixed number of steps.
     """
-    width = int(scorer.run.record.dataset["num_features"])
-    result = np.zeros((nodes.size, width))
+    width, groups = int(scorer.run.record.dataset["num_features"]), len(_groups(scorer.run))
+    result = np.zeros((nodes.size, 1 + groups, width))
     for draw in range(scorer.inference.draws):
         first = 0
         for drawn, owner in _apart(scorer, nodes, draw):
@@ -159,7 +188,11 @@ def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.i
             of_class = torch.from_numpy(labels[part]).to(rows.device)
             with scorer.inference.compute.arithmetic():
                 gradient = _mean_gradient(lambda x: log_odds(forward(x), of_class).sum(), rows, _FEW_STEPS)  # noqa: B023
-            by_row = (gradient * rows).double().view(len(rows), -1, width).sum(dim=1)
+            by_part = (gradient * rows).double().view(len(rows), -1, width)
+            by_row = by_part.sum(dim=1, keepdim=True)
+            if groups:
+                by_group = by_part[:, 1:].reshape(len(rows), groups, -1, width).sum(dim=2)
+                by_row = torch.cat([by_part[:, :1], by_group], dim=1)
             np.add.at(result[part], owner, by_row.cpu().numpy() / scorer.inference.draws)
             first = part.stop
     return result
@@ -175,8 +208,11 @@ def _check_attributable(scorers: Sequence[Scorer]) -> None:
 
 def _attribute(
     scorer: Scorer, node: int, label: int, *, logits: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
-    """The contributions of a node's own features and of all others, the value, and the baseline; means over draws."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float, NDArray[np.float64]]:
+    """The contributions of a node's own features and of all others, the value, and the baseline; means over draws.
+
+    Then what features contribute through each group of relations, if there are several.
+    """
     own, parts = _target_only(scorer, node), []
     for draw in range(scorer.inference.draws):
         batch = scorer.batch(node, draw)
@@ -200,9 +236,12 @@ def _attribute(
                     break
         width = int(scorer.run.record.dataset["num_features"])
         total, target = ((part * gradient).double().view(-1, width).sum(dim=0).numpy() for part in (rows, of_target))
-        parts.append((target, total - target, end, start))
-    target, others, end, start = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
-    return target, others, end, start
+        in_part = (rows * gradient).double().sum(dim=0).view(-1, width).sum(dim=1).numpy()
+        groups = len(_groups(scorer.run))
+        through = in_part[1:].reshape(groups, -1).sum(axis=1) if groups else np.empty(0)
+        parts.append((target, total - target, end, start, through))
+    target, others, end, start, through = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+    return target, others, end, start, through
 
 
 def _target_only(scorer: Scorer, node: int) -> View:
@@ -274,38 +313,72 @@ def _mean_gradient(function: Callable[[Tensor], Tensor], rows: Tensor, steps: in
 
 
 def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> list[list[str]]:
-    """At most three reasons for a class of each node, by the mean contributions over runs, the strongest first."""
+    """At most three reasons for a class of each node, by the mean contributions over runs, the strongest first.
+
+    Where anything is known of edges, the last is the heaviest edge with a node that is known to be of the class.
+    """
     _check_attributable(scorers)
     if not nodes.size:
         return []
     run, data = scorers[0].run, scorers[0].dataset
     effects = np.mean([contributions(scorer, nodes, labels) for scorer in scorers], axis=0)
-    words = _Words(_matched(scorers[0]), labels_in(data, run.classes, np.arange(data.num_nodes)), run.classes)
+    words = _Words(_matched(scorers[0]), labels_in(data, run.classes, np.arange(data.num_nodes)), run.classes, run)
     found = []
     for node, label, of_node in zip(nodes.tolist(), labels.tolist(), effects, strict=True):
-        strongest = np.argsort(-of_node, kind="stable")[:NUM_REASONS]
-        found.append([words.say(node, label, column) for column in strongest.tolist() if of_node[column] > 0])
+        evidence = words.edge(node, label)
+        strongest = np.argsort(-of_node, axis=None, kind="stable")[: NUM_REASONS - len(evidence)]
+        places = [(int(place), *divmod(int(place), of_node.shape[1])) for place in strongest]
+        said = [words.say(node, label, column, part) for place, part, column in places if of_node.flat[place] > 0]
+        found.append([*said, *evidence])
     return found
 
 
 class _Words:
     """Says features of nodes in words; ``known`` are labels of all nodes as indices of the classes, else -1."""
 
-    def __init__(self, data: Dataset, known: NDArray[np.int64], classes: Sequence[str]) -> None:
-        self._data, self._known, self._classes = data, known, classes
+    def __init__(self, data: Dataset, known: NDArray[np.int64], classes: Sequence[str], run: "Run") -> None:
+        self._data, self._known, self._classes, self._groups = data, known, classes, _groups(run)
+        self._by = run.plan.method.edge_parts
         self._counts = data.edge_attributes.get("count")
         columns = [(column, name) for column in data.encoding for name in column.features]
         self._flags = {name for column, name in columns if name != column.name or column.kind == "boolean"}
 
-    def say(self, node: int, label: int, column: int) -> str:
-        """A feature of a node; one that counts neighbours also says how many are known to be of the class."""
-        name, stored = self._data.feature_names[column], float(self._data.x[[node], [column]].item())
+    def edge(self, node: int, label: int) -> list[str]:
+        """The heaviest edge of a node with one that is known to be of a class, if anything is known of edges."""
+        if self._data.graph.schema.is_plain or not self._by:
+            return []
+        others = self._known == label
+        others[node] = False
+        words = heaviest(self._data, node, others)
+        return [f"{words}, known {self._classes[label]}"] if words else []
+
+    def say(self, node: int, label: int, column: int, part: int = 0) -> str:
+        """A feature of a node; one that counts neighbours also says how many are known to be of the class.
+
+        A ``part`` above 0 is a group of relations: the mean of the feature over the neighbours by these.
+        """
+        name = self._data.feature_names[column] if self._data.feature_names else f"feature {column}"
+        if part:
+            return self._mean(node, column, name, [*self._groups][part - 1])
+        stored = float(self._data.x[[node], [column]].item())
         if name in self._flags:
             return name if stored else f"not {name}"
         measure = self._data.measures.get(name) or plain(name)
         text = measure.text(stored)
         members = self._members(node, label, measure) if measure.counts else 0
         return f"{text}, {members:,} of them known {self._classes[label]}" if members else text
+
+    def _mean(self, node: int, column: int, name: str, group: str) -> str:
+        graph = self._data.graph
+        entries = graph.relations_of(node)
+        wanted = entries.wanted(self._groups[group])
+        weights = entries.weights(np.float64) * (1 if wanted is None else wanted)
+        values = self._data.x[entries.indices.astype(np.int64)][:, [column]]
+        dense = values if isinstance(values, np.ndarray) else values.toarray()
+        total = weights.sum()
+        mean = float(weights @ dense[:, 0] / total) if total else 0.0
+        measure = self._data.measures.get(name) or plain(name)
+        return f"{measure.text(mean)}, mean of its {group_words(group, graph.schema)}"
 
     def _members(self, node: int, label: int, measure: Measure) -> int:
         """The number of neighbours in the direction of a measure that are known to be of a class."""

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
 from mggcn.data import (
-    added_weights_note,
     check_finite,
     check_kind,
+    checked_weights,
     edge_values,
+    edges_in,
     ignored_edge_data,
     one_way_note,
-    weights_field,
-    weights_in,
+    sums_note,
 )
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Direction, Graph, node_numbers
@@ -118,13 +118,13 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
                 input_nodes = numbers
         if pick_by not in get_args(PickBy):
             raise InputError(f"pick_by: {pick_by!r} is not one of {', '.join(get_args(PickBy))}")
-        ends, field, weight = data.edge_index.cpu().numpy(), weights_field(data), None
-        self._weights: str | None = field if weights and data.get(field) is not None else None
-        if self._weights:
-            weight = weights_in(data[field], data.num_edges, f"data.{field}", "weights=False")
+        edges, weight = edges_in(data, data.num_nodes, data.num_nodes, "data."), None
+        self._weights = edges.weight_field if weights and edges.weight is not None else None
+        if self._weights and edges.weight is not None:
+            weight = checked_weights(edges.weight, edges.ends.shape[1], f"data.{self._weights}", "weights=False")
         graph, changed = Graph.from_edges_counted(
-            ends[0],
-            ends[1],
+            edges.ends[0],
+            edges.ends[1],
             data.num_nodes,
             direction=direction or "both",
             weight=weight,
@@ -134,8 +134,7 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         used = {self._weights, "edge_type", "edge_type_names"}
         for text in [
             *ignored_edge_data([name for name in edge_values(data.keys()) if name not in used], "data"),
-            *(() if direction else one_way_note(changed.reverses)),
-            *(() if direction or weight is None else added_weights_note(graph, ends, weight, changed)),
+            *(() if direction else [*one_way_note(changed.reverses), *sums_note(changed.sums)]),
         ]:
             warnings.warn(text, DataWarning, stacklevel=2)
         x = data.x.cpu().numpy().astype(np.float32, copy=False)

@@ -5,13 +5,16 @@ Clusters are a few random parts of a partition with all edges between their node
 The sub-graph induced by random walks contains node v with probability p_v and the edge from u to v with p_uv. Both are
 estimated from sub-graphs drawn beforehand: C_v and C_uv out of N. A sum over those neighbours of v that are in the
 sub-graph divides each term by alpha_uv = C_uv / C_v, and the loss divides the term of v by C_v / N.
+
+Where edges have weights, means are weighted by them, a node itself weighs 1, and METIS cuts light edges rather than
+heavy ones. Steps of walks are uniform all the same.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +28,7 @@ from mggcn.graph import Graph
 from mggcn.kernels.relabel import Subgraph, subgraph
 from mggcn.kernels.walk import visited
 from mggcn.keys import Key, folds
+from mggcn.sampling.adjacency import unequal_weights
 
 Factors = NDArray[np.float32]
 _METIS_SEED = 1
@@ -82,6 +86,10 @@ class ClusterSampler(CPUSampler):
         """The nodes of every part."""
         return partition(self.graph, self.parts)
 
+    @cached_property
+    def _weights(self) -> Factors | None:
+        return unequal_weights(self.graph)
+
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """One pass over ``targets``, each exactly once; ``parts_per_batch`` and not the batch size sets the batches."""
         is_target = mask_of(node_ids(targets), self.graph)
@@ -99,14 +107,18 @@ class ClusterSampler(CPUSampler):
 
     def _weight(self, part: Subgraph) -> NDArray[np.float32]:
         """Ã + λ diag(Ã) of the sub-graph, where Ã is the mean over a node and its neighbours in it."""
-        size = np.diff(part.indptr)
-        weight = np.repeat(1 / size, size)
+        size, given = np.diff(part.indptr), self._weights
+        if given is None:
+            weight = np.repeat(1 / size, size)
+        else:
+            weight = np.where(part.entries < 0, 1, given[part.entries]).astype(np.float64)
+            weight /= np.repeat(np.add.reduceat(weight, part.indptr[:-1]), size)
         weight[part.indptr[:-1]] *= 1 + self.diagonal
         return weight.astype(np.float32)
 
 
 def partition(graph: Graph, parts: int) -> list[Nodes]:
-    """Cut the nodes into parts of about equal size with few edges between them; every call gives the same parts.
+    """Cut the nodes into parts of about equal size with light edges between them; every call gives the same parts.
 
     METIS receives the nodes that have an edge, with directed edges taken both ways; the other nodes are distributed
     evenly over the parts.
@@ -129,14 +141,25 @@ def _metis(graph: Graph, linked: Nodes, parts: int) -> Nodes:
     if linked.size == 0:
         return np.empty(0, np.int64)
     dtype = pymetis.zero_copy_dtype()
-    memory.require(16 * graph.num_stored, f"METIS's adjacency lists of {graph.num_stored:,} entries")
-    undirected = graph if graph.is_symmetric else Graph.from_edges(*graph.edges(), graph.num_nodes)
+    weights = unequal_weights(graph)
+    needed = (16 if weights is None else 40) * graph.num_stored
+    memory.require(needed, f"METIS's adjacency lists of {graph.num_stored:,} entries")
+    undirected = graph if graph.is_symmetric else Graph.from_edges(*graph.edges(), graph.num_nodes, weight=weights)
+    whole = None if weights is None else _whole_numbers(undirected.neighbour_weights(), dtype)
     indptr = np.concatenate([[0], np.cumsum(np.diff(undirected.indptr)[linked])]).astype(dtype)
     row_of = np.zeros(graph.num_nodes, dtype)
     row_of[linked] = np.arange(linked.size)
     adjacency = pymetis.CSRAdjacency(indptr, row_of[undirected.indices])
-    labels = pymetis.part_graph(parts, adjacency, options=pymetis.Options(seed=_METIS_SEED)).vertex_part
+    options = pymetis.Options(seed=_METIS_SEED)
+    labels = pymetis.part_graph(parts, adjacency, eweights=whole, options=options).vertex_part
     return np.asarray(labels, np.int64)
+
+
+def _whole_numbers(weights: Factors, dtype: "np.dtype[Any] | type") -> NDArray[Any]:
+    """Weights as METIS takes them: whole numbers of at least 1, in units that make their sum about 2^50, or 2^30."""
+    unit = weights.sum(dtype=np.float64) / 2.0 ** (50 if np.dtype(dtype).itemsize > 4 else 30)
+    numbers: NDArray[Any] = np.maximum(np.rint(weights / unit), 1).astype(dtype)
+    return numbers
 
 
 class Counts(NamedTuple):
@@ -175,6 +198,18 @@ class SaintSampler(CPUSampler):
             self._counted = pool, self.count(pool)
         return self._assemble(pool, self._counted[1], key)
 
+    @cached_property
+    def _weights(self) -> Factors | None:
+        return unequal_weights(self.graph)
+
+    @cached_property
+    def _totals(self) -> NDArray[Any]:
+        """[num_nodes] the sum of the weights of each row."""
+        graph, sizes = self.graph, np.diff(self.graph.indptr)
+        if self._weights is None:
+            return sizes
+        return np.bincount(np.repeat(np.arange(graph.num_nodes), sizes), self._weights, graph.num_nodes)
+
     def draw(self, pool: Nodes, key: Key) -> Nodes:
         """The nodes of one sub-graph, whose roots are drawn from ``pool``."""
         return visited(self.graph, pool, self.roots, self.length, key)
@@ -207,10 +242,10 @@ class SaintSampler(CPUSampler):
 
         Entries that were never counted have the count 1; self-loops need no correction, since alpha_vv = 1.
         """
-        size = np.diff(part.indptr)
-        degrees = self.graph.indptr[part.nodes + 1] - self.graph.indptr[part.nodes]
-        factor = np.repeat(1 / (1 + degrees), size)
-        others = part.entries >= 0
+        size, others = np.diff(part.indptr), part.entries >= 0
+        factor = np.repeat(1 / (1 + self._totals[part.nodes]), size)
+        if self._weights is not None:
+            factor[others] *= self._weights[part.entries[others]]
         seen = np.repeat(np.maximum(counts.nodes[part.nodes], 1), size)[others]
         factor[others] *= seen / np.maximum(counts.edges[part.entries[others]], 1)
         return factor.astype(np.float32)

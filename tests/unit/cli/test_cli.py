@@ -315,6 +315,69 @@ def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert message in capsys.readouterr().err
 
 
+PAYMENTS = """source,target,weight,kind,note
+a,b,1.5,pays,x
+b,a,2,pays,x
+a,b,0.25,pays,x
+a,c,4,knows,x
+b,c,0,pays,x
+"""
+
+
+def test_directions_weights_and_types_of_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "e.csv").write_text(PAYMENTS)
+    base = ["data", "import", "e.csv", "--features", "none"]
+    assert main([*base, "--directed", "--type-column", "kind", "--out", "t"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "t: 3 nodes, 3 directed weighted edges of 2 types in t",
+        "note        edge attributes are not used: ignored note of e.csv",
+        "note        weights of edges: column 'weight' of e.csv; --weight-column none leaves them out",
+        "note        1 edge of weight 0 removed",
+        "note        1 parallel edge joined, weights added",
+    ]
+    assert main(["data", "get", "t"]) == 0
+    printed = capsys.readouterr().out
+    assert "edges       3 (directed)\n" in printed
+    assert "weights     sum 7.75, least 1.75, largest 4\n" in printed
+    assert "types       knows 1, pays 2\n" in printed
+    assert "3 nodes, 3 directed weighted edges of 2 types, 0 features" in repr(load_folder("t"))
+    assert main([*base, "--direction", "directed", "--type-column", "kind", "--out", "again", "--name", "t"]) == 0
+    assert load_folder("again").digest == load_folder("t").digest
+    assert main([*base, "--weight-column", "none", "--out", "plain"]) == 0
+    assert load_folder("plain").graph.schema.is_plain
+    capsys.readouterr()
+    assert main(["data", "get", "plain"]) == 0
+    printed = capsys.readouterr().out
+    assert "edges       3 (undirected)\n" in printed
+    assert "weights     " not in printed
+    for options, message in (
+        (["--directed", "--direction", "in"], "--directed: not with --direction in"),
+        (["--weight-column", "amount"], "e.csv: column 'amount' is missing (it has 'source', 'target', 'weight'"),
+        (
+            ["--weight-column", "kind"],
+            "e.csv: line 2: column 'kind': 'pays' is not a number; --weight-column none reads",
+        ),
+    ):
+        assert main([*base, *options, "--out", "x"]) == 2
+        assert message in capsys.readouterr().err
+        assert not (folder / "x").exists()
+
+
+def test_weights_of_an_npz(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    npz(folder / "g.npz", edge_index=[[0, 1], [1, 2]], edge_weight=[2, 3], y=np.arange(20) % 2)
+    assert main(["data", "import", "g.npz", "--out", "g"]) == 0
+    assert "weights of edges: edge_weight; --weight-column none leaves them out" in capsys.readouterr().out
+    assert load_folder("g").graph.schema.weighted
+    assert main(["data", "import", "g.npz", "--weight-column", "none", "--out", "plain"]) == 0
+    assert load_folder("plain").graph.schema.is_plain
+    for options, message in (
+        (["--weight-column", "w"], "--weight-column: 'w' is not edge_weight or none"),
+        (["--weight-column", "none", "--id-column", "key"], "g.npz: an .npz file is a whole data set"),
+    ):
+        assert main(["data", "import", "g.npz", *options, "--out", "x"]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edges = np.array([[0, 1, 0, 3, 5], [1, 0, 1, 3, 6]])
     npz(folder / "g.npz", edge_index=edges, edge_time=np.ones(5), y=np.zeros(20, np.int64))

@@ -1,12 +1,16 @@
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mggcn.data import FolderWriter
-from mggcn.data._writer import CsrWriter
+from mggcn.data._csr_writer import CsrWriter
 from mggcn.errors import InputError
 from mggcn.graph import Graph
+from tests.strategies import weighted_graphs
 
 
 def written(
@@ -40,6 +44,55 @@ def test_batches_of_any_size_give_the_graph(tmp_path: Path, direction: str, size
     assert np.array_equal(indptr, graph.indptr)
     assert np.array_equal(indices, graph.indices)
     assert (indptr.dtype, indices.dtype) == (np.int64, np.int32)
+
+
+@given(graph=weighted_graphs(), size=st.integers(1, 9), scale=st.sampled_from([1, 0.5]))
+def test_batches_of_relations_give_the_graph(graph: Graph, size: int, scale: float) -> None:
+    entries = graph.relations
+    rows, neighbours, weights = entries.row_numbers(), entries.indices, entries.weights()
+    with tempfile.TemporaryDirectory() as folder:
+        writer = FolderWriter(Path(folder))
+        csr = CsrWriter(
+            writer, graph.num_nodes, graph.direction, has_numbers=entries.number is not None, is_weighted=True
+        )
+        for start in range(0, rows.size, size):
+            part = slice(start, start + size)
+            csr.append(
+                rows[part], neighbours[part], None if entries.number is None else entries.number[part], weights[part]
+            )
+        csr.close(scale)
+        found = {path.stem: np.load(path) for path in Path(folder).iterdir()}
+    expected = dict(graph.arrays())
+    expected["relation_weight"] = expected["relation_weight"] * np.float32(scale)
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        assert np.array_equal(found[name], array)
+        assert found[name].dtype == array.dtype
+
+
+@pytest.mark.parametrize(
+    ("numbers", "weights", "message"),
+    [
+        ([0, 0, 1], [1, 1, 1], "row 0 is not sorted or repeats a neighbour"),
+        ([1, 0, 1], [1, 1, 1], "row 0 is not sorted or repeats a neighbour"),
+        ([0, 1, 0], [1, 1, 1], "not symmetric"),
+        ([0, 1, 1], [1, 1, 2], "not symmetric"),
+    ],
+)
+def test_relations_that_are_no_graph_are_errors(
+    tmp_path: Path, numbers: list[int], weights: list[float], message: str
+) -> None:
+    writer = FolderWriter(tmp_path)
+    csr = CsrWriter(writer, 2, "directed", has_numbers=True, is_weighted=True)
+    columns = np.array(numbers, np.uint16), np.array(weights, np.float32)
+
+    def write() -> None:
+        csr.append(np.array([0, 0, 1]), np.array([1, 1, 0]), *columns)
+        csr.close()
+
+    with pytest.raises(InputError, match=message):
+        write()
+    writer.abandon()
 
 
 def test_long_gaps_between_rows(tmp_path: Path) -> None:

@@ -49,23 +49,57 @@ def test_directions() -> None:
     assert Dataset.from_networkx(graph, direction="in").graph.row(1).tolist() == [0]
     assert Dataset.from_networkx(graph, direction="out").graph.row(1).tolist() == [2]
     assert Dataset.from_networkx(graph, direction="both").graph.row(1).tolist() == [0, 2]
-    with pytest.raises(InputError, match="mine: direction 'in' needs a DiGraph"):
-        Dataset.from_networkx(_chain(), name="mine", direction="in")
+    for direction in ("in", "directed"):
+        with pytest.raises(InputError, match=f"mine: direction '{direction}' needs a DiGraph"):
+            Dataset.from_networkx(_chain(), name="mine", direction=direction)
 
 
 @pytest.mark.parametrize("kind", [networkx.MultiGraph, networkx.MultiDiGraph])
 def test_parallel_edges_are_counted_and_edge_attributes_reported(kind: type) -> None:
     graph = _chain(kind)
-    graph.add_edge("a", "b", weight=2.5, since=1999)
+    graph.add_edge("a", "b", cost=2.5, since=1999)
     graph.add_edge("c", "c")
     with pytest.warns(DataWarning, match="mine: edge attributes are not used") as caught:
         data = Dataset.from_networkx(graph, name="mine", direction="both")
     assert [warning.filename for warning in caught] == [__file__]
     assert data.notes == (
-        "edge attributes are not used: ignored since, weight of the graph",
+        "edge attributes are not used: ignored cost, since of the graph",
         "1 self-loop and 1 duplicate edge removed",
     )
     assert data.graph.num_edges == 9
+    networkx.set_edge_attributes(graph, 1, "weight")
+    with pytest.warns(DataWarning, match="mine: edge attributes are not used: ignored cost, since of the graph"):
+        ones = Dataset.from_networkx(graph, name="mine", direction="both")
+    assert (ones.digest, ones.notes) == (data.digest, data.notes)
+
+
+def test_weights_of_parallel_edges_are_added() -> None:
+    graph = _chain(networkx.MultiGraph)
+    networkx.set_edge_attributes(graph, 1.5, "weight")
+    graph.add_edge("b", "a", weight=2)
+    graph.add_edge("a", "c", weight=0)
+    data = Dataset.from_networkx(graph)
+    assert data.graph.neighbour_weights(0, 2).tolist() == [3.5, 3.5, 1.5]
+    assert data.notes == (
+        "weights of edges: column 'weight' of the graph; weights=False leaves them out",
+        "1 edge of weight 0 removed",
+        "1 parallel edge joined, weights added",
+    )
+    without = Dataset.from_networkx(graph, weights=False)
+    assert (without.graph.relations, without.notes) == (None, ("1 duplicate edge removed",))
+    assert without.graph.row(0).tolist() == [1, 2]
+
+
+def test_weights_and_types_of_other_names_and_directions() -> None:
+    graph = _chain(networkx.MultiDiGraph, 3)
+    networkx.set_edge_attributes(graph, {("a", "b", 0): 2, ("b", "c", 0): 3}, "amount")
+    networkx.set_edge_attributes(graph, {("a", "b", 0): "pays", ("b", "c", 0): "owns"}, "kind")
+    graph.add_edge("a", "b", kind="owns", amount=4)
+    options = {"weight": "amount", "edge_type": "kind", "direction": "directed", "seed": None}
+    data = Dataset.from_networkx(graph, **options)
+    assert data.graph.schema.relations == ("owns in", "owns out", "pays in", "pays out")
+    row = data.graph.relations_of(1)
+    assert (row.indices.tolist(), row.number.tolist(), row.weight.tolist()) == ([0, 0, 2], [0, 2, 1], [4, 2, 3])
 
 
 def test_attributes_are_read_like_the_columns_of_a_table() -> None:
@@ -140,6 +174,47 @@ def test_bad_graphs_are_one_line(change: dict, options: dict, message: str) -> N
     with pytest.raises(InputError, match=f"^{message}") as caught:
         Dataset.from_networkx(graph, name="mine", **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (
+            {"weight": -2},
+            {},
+            r"mine: edge \('a', 'b'\): column 'weight': -2 is less than 0; weights=False reads no weig",
+        ),
+        ({"weight": float("inf")}, {}, r"mine: edge \('a', 'b'\): column 'weight': inf is not a finite 32-bit number"),
+        ({"weight": float("nan")}, {}, r"mine: edge \('a', 'b'\): column 'weight' is empty; weights=False reads no "),
+        ({"weight": "much"}, {}, r"mine: edge \('a', 'b'\): column 'weight': 'much' is not a number"),
+        (
+            {"since": 1},
+            {"weight": "since"},
+            r"mine: edge \('b', 'c'\): column 'since' is empty; weights=False reads no ",
+        ),
+        ({}, {"weight": "cost"}, r"mine: the graph: column 'cost' is missing \(it has "),
+        ({"kind": "pays"}, {"edge_type": "kind"}, r"mine: edge \('b', 'c'\): column 'kind' is empty"),
+        ({}, {"edge_type": "kind"}, r"mine: the graph: column 'kind' is missing \(it has "),
+        ({}, {"edge_type": "weight"}, r"mine: the graph: column 'weight' is missing \(it has "),
+    ],
+)
+def test_bad_edges_are_one_line(change: dict, options: dict, message: str) -> None:
+    graph = _chain()
+    if "weight" in change:
+        networkx.set_edge_attributes(graph, 2, "weight")
+    graph.edges["a", "b"].update(change)
+    with pytest.raises(InputError, match=f"^{message}") as caught:
+        Dataset.from_networkx(graph, name="mine", **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_more_types_than_a_graph_can_have() -> None:
+    graph = networkx.path_graph(257)
+    networkx.set_edge_attributes(graph, {edge: f"kind {number}" for number, edge in enumerate(graph.edges)}, "kind")
+    with pytest.raises(
+        InputError, match=r"^networkx: edge \(255, 256\): column 'kind': 'kind 255' is one of more than "
+    ):
+        Dataset.from_networkx(graph, edge_type="kind")
 
 
 def test_other_objects() -> None:

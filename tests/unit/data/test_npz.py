@@ -63,14 +63,14 @@ def test_weights_and_types_of_edges(tmp_path: Path):
         data = read_npz(path, direction="directed")
     assert data.notes == (
         note,
-        "weights of edges: edge_weight; weights=False leaves them out",
+        "weights of edges: edge_weight; weight_column='none' leaves them out",
         "1 self-loop removed",
         "1 parallel edge joined, weights added",
     )
     assert data.graph.schema.relations == ("0 in", "0 out", "1 in", "1 out")
     row = data.graph.relations_of(1)
     assert (row.indices.tolist(), row.number.tolist(), row.weight.tolist()) == ([0, 0], [0, 3], [2.5, 1])
-    without = read_npz(_write(tmp_path, **values | {"edge_index": [[0, 1, 0, 3], [1, 0, 1, 3]]}), weights=False)
+    without = read_npz(_write(tmp_path, **values | {"edge_index": [[0, 1, 0, 3], [1, 0, 1, 3]]}), weight_column="none")
     assert without.graph.relations.weight is None
     assert without.notes[1:] == ("1 self-loop and 1 duplicate edge removed",)
     named = np.array(["pays", "knows"])
@@ -169,7 +169,7 @@ SPARSE = {
         ({"edge_weight": np.full(N - 1, -1.5)}, "edge_weight: weight: -1.5 of edge 0 is negative; weights must be"),
         (
             {"edge_weight": np.ones(3)},
-            "edge_weight: weight: shape (3,), not one weight for each of 19 edges; weights=False",
+            "edge_weight: weight: shape (3,), not one weight for each of 19 edges; weight_column='none'",
         ),
         ({"edge_weight": np.full(N - 1, "a")}, "edge_weight: weight: must be numbers, not <U1"),
         ({"edge_type": np.full(N - 1, 255)}, "edge_type: 256 types of edges, more than 255"),

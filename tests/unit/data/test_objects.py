@@ -28,7 +28,6 @@ class Planets(pyg.data.InMemoryDataset):
     [
         ("digits", "'digits': use mggcn.load('digits')"),
         (Path("a/b"), "'a/b': use mggcn.load('a/b')"),
-        (pyg.data.HeteroData(), "HeteroData: use data.to_homogeneous(), which gives one type of nodes and of edges"),
         (Planets(), "Planets: use its graph, dataset[0]"),
         (networkx.MultiDiGraph(), "MultiDiGraph: use mggcn.Dataset.from_networkx(graph)"),
         (pandas.DataFrame(), "DataFrame: use mggcn.Dataset.from_pandas(edges, nodes)"),
@@ -48,10 +47,11 @@ def test_other_objects_are_refused_with_what_to_call(value: object, message: str
     assert "\n" not in str(caught.value)
 
 
-def test_from_pyg_refuses_the_same(small: Dataset) -> None:
-    with pytest.raises(InputError, match=r"^from_pyg takes PyG's Data, not HeteroData: use data.to_homogeneous\(\)"):
-        Dataset.from_pyg(pyg.data.HeteroData())
-    with pytest.raises(InputError, match=r"^from_pyg takes PyG's Data, not dict: use "):
+def test_constructors_refuse_the_same(small: Dataset) -> None:
+    hetero = r"HeteroData: use mggcn.Dataset.from_pyg\(data, target=...\)"
+    with pytest.raises(InputError, match=rf"^from_scipy takes a sparse matrix of SciPy, not {hetero}$"):
+        Dataset.from_scipy(pyg.data.HeteroData(), small.x)
+    with pytest.raises(InputError, match=r"^from_pyg takes PyG's Data or HeteroData, not dict: use "):
         Dataset.from_pyg({"x": 1})
     with pytest.raises(InputError, match=r"^from_scipy takes a sparse matrix of SciPy, not Graph: use "):
         Dataset.from_scipy(small.graph, small.x)

@@ -59,7 +59,7 @@ def test_weights(key: str) -> None:
         made = Dataset.from_pyg(data, direction="both")
         assert [made.graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
         assert made.graph.neighbour_weights().tolist() == [1, 1, 0.5, 0.5]
-        origin = "values of adj_t" if key == "adj_t" else f"{key} of data"
+        origin = f"{'values of ' * (key == 'adj_t')}{key} of data"
         zeros = () if key == "adj_t" else ("1 edge of weight 0 removed",)
         note = f"weights of edges: {origin}; Dataset.from_pyg(data, weights=False) leaves them out"
         assert made.notes == (note, *zeros)

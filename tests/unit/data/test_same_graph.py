@@ -39,6 +39,75 @@ def data_sets(draw: st.DrawFn) -> Dataset:
     return Dataset("same", graph, features, y, classes, split)
 
 
+EDGES = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([0, 1, 2, 0.25, 1 / 3, 1e6]), st.integers(0, 2)),
+    min_size=1,
+    max_size=20,
+)
+
+
+def _related(edges: list[tuple[int, int, float, int]], direction: str, source: str, folder: str) -> Graph:
+    """A graph of six nodes with weights and types of edges, read from one kind of object or file."""
+    x, (*ends, weight, kind) = np.ones((6, 1), np.float32), map(np.array, zip(*edges, strict=True))
+    arrays = {"edge_index": np.array(ends), "edge_weight": weight, "edge_type": kind}
+    if source == "pyg":
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return Dataset.from_pyg(Data(x=torch.ones(6, 1), **tensors), direction=direction).graph
+    if source == "npz":
+        np.savez(Path(folder, "same.npz"), num_nodes=6, x=x, **arrays)
+        return read_npz(Path(folder, "same.npz"), direction=direction).graph
+    if source == "networkx":
+        graph = networkx.MultiGraph() if direction == "both" else networkx.MultiDiGraph()
+        graph.add_nodes_from(range(6))
+        graph.add_edges_from((u, v, {"weight": w, "kind": str(k)}) for u, v, w, k in edges)
+        return Dataset.from_networkx(graph, features="none", edge_type="kind", direction=direction).graph
+    store = torch_geometric("these tests").data.HeteroData()
+    store["node"].x = torch.ones(6, 1)
+    for number in range(kind.max() + 1):
+        of_kind = store["node", str(number), "node"]
+        of_kind.edge_index = torch.from_numpy(arrays["edge_index"][:, kind == number])
+        of_kind.edge_weight = torch.from_numpy(weight[kind == number])
+    return Dataset.from_pyg(store, target="node", direction=direction).graph
+
+
+@given(edges=EDGES, direction=st.sampled_from(["both", "in", "out", "directed"]))
+@settings(max_examples=settings().max_examples // 2)
+def test_weights_types_and_directions_do_not_depend_on_the_constructor(edges: list, direction: str) -> None:
+    if direction == "both":  # NetworkX takes both directions of an edge as parallel edges
+        edges = [(min(u, v), max(u, v), weight, kind) for u, v, weight, kind in edges]
+    weights = [weight for *_, weight, _ in edges]
+    *ends, kinds = ([edge[column] for edge in edges] for column in (0, 1, 3))
+    used = sorted(set(kinds))  # names of types that no edge has are not the same everywhere
+    edges = [(u, v, weight, used.index(kind)) for u, v, weight, kind in edges]
+    options = {"edge_type": [used.index(kind) for kind in kinds], "types": [str(kind) for kind in range(len(used))]}
+    weight = None if set(weights) == {1} else weights
+    expected = Graph.from_edges(*ends, 6, direction=direction, weight=weight, **options)
+    with TemporaryDirectory() as folder:
+        for source in ("pyg", "npz", "hetero", "networkx"):
+            made = _related(edges, direction, source, folder)
+            assert made.checksums == expected.checksums, source
+            assert made.schema == expected.schema
+
+
+@given(edges=EDGES, direction=st.sampled_from(["both", "in", "out", "directed"]))
+@settings(max_examples=settings().max_examples // 2)
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_values_of_matrices_are_weights(edges: list, direction: str) -> None:
+    source, target, weight = (np.array([edge[column] for edge in edges]) for column in range(3))
+    used = weight[weight != 0]
+    options = {"direction": direction, "weight": used if (used != 1).any() else None}
+    expected = Graph.from_edges(source[weight != 0], target[weight != 0], 6, **options)
+    matrix = scipy.sparse.coo_array((weight, (source, target)), shape=(6, 6))
+    x = np.ones((6, 1), np.float32)
+    assert Dataset.from_scipy(matrix, x, direction=direction).graph.checksums == expected.checksums
+    matrix.sum_duplicates()  # PyG's matrices have no duplicates
+    indices = torch.tensor(np.stack(matrix.T.coords).astype(np.int64))
+    adjacency = torch.sparse_coo_tensor(indices, torch.tensor(matrix.data), (6, 6), check_invariants=True)
+    data = Data(x=torch.ones(6, 1), adj_t=adjacency.to_sparse_csr())
+    if len({(u, v) for u, v, *_ in edges}) == len(edges):
+        assert Dataset.from_pyg(data, direction=direction).graph.checksums == expected.checksums
+
+
 def _ends(graph: Graph) -> np.ndarray:
     """[2, E] sources and targets; an undirected edge once."""
     row, column = graph.edges()

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from mggcn._io.database import connect
-from mggcn.data import CsrWriter, FolderWriter, save
+from mggcn.data import CsrWriter, FolderWriter, load_folder, save
 from mggcn.data import _table_files as columns
 from mggcn.data import _tables_on_disk as tables_on_disk
 from mggcn.data._tables import read_tables
 from mggcn.data._tables_on_disk import IdsOnDisk
 from mggcn.errors import DataWarning, InputError
+from mggcn.graph import EdgeSchema, Graph
 
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
@@ -29,7 +30,7 @@ Rows = Iterable[Sequence[Any]]
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "CHUNK", 50)
     monkeypatch.setattr(tables_on_disk, "CHUNK", 50)
-    monkeypatch.setattr("mggcn.data._tables_on_disk._BATCH", 64)
+    monkeypatch.setattr("mggcn.data._graph_on_disk._BATCH", 64)
 
 
 def write_csv(path: Path, names: Sequence[str], rows: Rows) -> Path:
@@ -104,7 +105,81 @@ def test_csv(tmp_path: Path, kind: str, direction: str) -> None:
     )
     one, other = both(tmp_path, edges, nodes, direction=direction)
     assert one == other
-    assert "edge weights" in other["meta.json"].decode()
+    assert "ignored w of" in other["meta.json"].decode()
+
+
+WEIGHTS = [0, 0.1, 1 / 3, 7, 1e-3, 1e6, 12.25]
+KINDS = ["pays", "knows", "lends", "ñ"]
+
+
+@pytest.mark.parametrize("kind", ["text", "row numbers"])
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("direction", ["both", "in", "out", "directed"])
+def test_directions_weights_and_types(
+    tmp_path: Path, kind: str, typed: bool, weighted: bool, direction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mggcn.data._csr_writer._SCALED", 100)
+    name, rng, pairs = IDS[kind], np.random.default_rng(5), graph_of(40, 900)
+    nodes = write_csv(tmp_path / "n.csv", ("id", *NAMES), ([name(node), *row] for node, row in enumerate(features(40))))
+    rows = [(name(a), name(b), WEIGHTS[rng.integers(7)], KINDS[rng.integers(4)]) for a, b in pairs]
+    edges = write_csv(tmp_path / "e.csv", ("source", "target", "weight", "kind"), rows)
+    options = {"type_column": "kind"} if typed else {}
+    options |= {} if weighted else {"weight_column": "none"}
+    one, other = both(tmp_path, edges, nodes, direction=direction, **options)
+    assert one == other
+    graph = load_folder(tmp_path / "disk").graph
+    assert graph.schema == EdgeSchema(direction == "directed", weighted, tuple(sorted(KINDS)) if typed else ())
+    Graph.from_arrays({name: array.copy() for name, array in graph.arrays().items()}, direction, graph.types)
+    assert ("parallel edges joined, weights added" in other["meta.json"].decode()) == weighted
+    assert ("given in both directions" in other["meta.json"].decode()) == (weighted and direction == "both")
+    (tmp_path / "again").mkdir()
+    assert operator.eq(*both(tmp_path / "again", edges, direction=direction, features="structural", **options))
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_a_symmetric_matrix_of_weights(tmp_path: Path, typed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mggcn.data._csr_writer._SCALED", 100)
+    rng, pairs = np.random.default_rng(5), graph_of(40, 300)
+    once = [(min(a, b), max(a, b), rng.choice([0.1, 1 / 3, 7]), KINDS[rng.integers(4)]) for a, b in pairs]
+    rows = once + [(b, a, *values) for a, b, *values in once]
+    edges = write_csv(tmp_path / "e.csv", ("source", "target", "weight", "kind"), rows)
+    one, other = both(tmp_path, edges, **({"type_column": "kind"} if typed else {}))
+    assert one == other
+    assert "given in both directions" not in other["meta.json"].decode()
+    total = sum(float(np.float32(weight)) for a, b, weight, _ in once if a != b)
+    assert load_folder(tmp_path / "disk").graph.neighbour_weights().sum(dtype=float) / 2 == pytest.approx(total)
+
+
+@pytest.mark.parametrize("direction", ["both", "directed"])
+@pytest.mark.parametrize("rows", [[], [["a", "a", 2, "x"]], [["a", "b", 0, "x"]]])
+def test_no_edge_is_left(tmp_path: Path, rows: list, direction: str) -> None:
+    nodes = write_csv(tmp_path / "n.csv", ("id", "size"), [["a", 1], ["b", 2]])
+    edges = write_csv(tmp_path / "e.csv", ("source", "target", "weight", "kind"), rows)
+    assert operator.eq(*both(tmp_path, edges, nodes, direction=direction, type_column="kind"))
+
+
+def test_weights_and_types_of_a_parquet_file(tmp_path: Path) -> None:
+    pairs, rng = graph_of(100, 300), np.random.default_rng(2)
+    ends = {"source": pairs[:, 0], "target": pairs[:, 1]}
+    values = {"weight": rng.integers(0, 9, len(pairs)), "kind": rng.integers(8, 12, len(pairs))}
+    edges = write_parquet(tmp_path / "e.parquet", **ends, **values)
+    assert operator.eq(*both(tmp_path, edges, type_column="kind"))
+    assert load_folder(tmp_path / "disk").graph.types == ("8", "9", "10", "11")
+    empty = pyarrow.array([None if row == 70 else 1.5 for row in range(len(pairs))])
+    edges = write_parquet(tmp_path / "e.parquet", **ends, weight=empty)
+    with pytest.raises(InputError, match=r"e.parquet: row 71: column 'weight' is empty; weight_column='none'"):
+        read_tables(edges)
+
+
+def test_sums_of_weights_that_are_too_large_are_refused_with_the_same_words(tmp_path: Path) -> None:
+    edges = write_csv(tmp_path / "e.csv", ("source", "target", "weight"), [["a", "b", 3e38]] * 2)
+    with pytest.raises(InputError, match="weight: those between nodes 0 and 1 add up to 6e") as expected:
+        read_tables(edges)
+    with pytest.raises(InputError) as actual:
+        read_tables(edges, out=tmp_path / "d", memory="500MB")
+    assert str(actual.value) == str(expected.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 
 
 @pytest.mark.parametrize("kind", IDS)

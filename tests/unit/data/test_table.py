@@ -7,8 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from mggcn.data import _table_files as columns
+from mggcn.data._dataset import Dataset
 from mggcn.data._tables import read_tables
 from mggcn.errors import DataWarning, InputError
+from mggcn.graph import EdgeSchema
 
 NODES = """id,age,label,split,score
 a7,1,cat,train,0.5
@@ -45,9 +47,153 @@ def test_other_columns_of_edges_are_ignored_with_a_warning(tmp_path: Path):
     edges = "target,weight,source,time\na7,1,b2,\nb2,x,c9,\na7,3,b2,\n"
     note = "edge attributes are not used: ignored weight, time of edges.csv"
     with pytest.warns(DataWarning, match=f"nodes: {note}"):
-        data = read_tables(*_write(tmp_path, edges=edges), direction="both")
+        data = read_tables(*_write(tmp_path, edges=edges), direction="both", weight_column="none")
     assert data.notes == (note, "1 duplicate edge removed")
     assert data.graph.num_edges == 2
+    assert data.graph.schema.is_plain
+
+
+RELATED = """source,target,weight,kind,time
+a7,b2,1.5,pays,
+b2,a7,2,pays,
+a7,b2,0.25,pays,
+a7,b2,4,knows,
+b2,c9,0,pays,
+d1,d1,3,pays,
+c9,d1,7,lends,
+"""
+
+
+def relations(data: Dataset) -> dict[tuple[str, str, str], float]:
+    """The weight of each (node, neighbour, relation), by their names."""
+    ids, names = data.node_ids, data.graph.schema.relations
+    return {
+        (str(ids[node]), str(ids[neighbour]), names[number]): weight
+        for node in range(data.num_nodes)
+        for entries in [data.graph.relations_of(node)]
+        for neighbour, number, weight in zip(
+            entries.indices.tolist(),
+            [0] * entries.indices.size if entries.number is None else entries.number.tolist(),
+            entries.weights().tolist(),
+            strict=True,
+        )
+    }
+
+
+@pytest.mark.filterwarnings("ignore::mggcn.errors.DataWarning")
+def test_directions_weights_and_types_of_edges(tmp_path: Path):
+    data = read_tables(*_write(tmp_path, edges=RELATED), direction="directed", type_column="kind")
+    assert data.graph.schema == EdgeSchema(directed=True, weighted=True, types=("knows", "lends", "pays"))
+    assert relations(data) == {
+        ("a7", "b2", "pays out"): 1.75,
+        ("b2", "a7", "pays in"): 1.75,
+        ("b2", "a7", "pays out"): 2,
+        ("a7", "b2", "pays in"): 2,
+        ("a7", "b2", "knows out"): 4,
+        ("b2", "a7", "knows in"): 4,
+        ("c9", "d1", "lends out"): 7,
+        ("d1", "c9", "lends in"): 7,
+    }
+    assert data.graph.num_edges == 4
+    assert data.notes == (
+        "edge attributes are not used: ignored time of edges.csv",
+        "weights of edges: column 'weight' of edges.csv; weight_column='none' leaves them out",
+        "1 self-loop and 1 edge of weight 0 removed",
+        "1 parallel edge joined, weights added",
+    )
+
+
+@pytest.mark.filterwarnings("ignore::mggcn.errors.DataWarning")
+def test_weights_without_directions(tmp_path: Path):
+    edges = RELATED.replace("weight", "amount")
+    tables = _write(tmp_path, edges=edges)
+    data = read_tables(*tables, weight_column="amount")
+    assert relations(data) == {
+        ("a7", "b2", ""): 7.75,
+        ("b2", "a7", ""): 7.75,
+        ("c9", "d1", ""): 7,
+        ("d1", "c9", ""): 7,
+    }
+    assert data.notes == (
+        "edge attributes are not used: ignored kind, time of edges.csv",
+        "weights of edges: column 'amount' of edges.csv; weight_column='none' leaves them out",
+        "1 edge has no reverse: taken as undirected; direction 'directed' keeps directions",
+        "1 edge given in both directions: weights added; direction 'directed' keeps them apart",
+        "1 self-loop and 1 edge of weight 0 removed",
+        "2 parallel edges joined, weights added",
+    )
+    plain = read_tables(*tables)
+    assert plain.graph.schema.is_plain
+    assert "ignored amount, kind, time of edges.csv" in plain.notes[0]
+
+
+def test_types_that_are_numbers_are_sorted_as_numbers(tmp_path: Path):
+    edges = "source,target,kind\na7,b2,10\nb2,c9,9\nc9,a7,9\n"
+    assert read_tables(*_write(tmp_path, edges=edges), type_column="kind").graph.types == ("9", "10")
+    mixed = edges.replace(",10", ",ten")
+    assert read_tables(*_write(tmp_path, edges=mixed), type_column="kind").graph.types == ("9", "ten")
+
+
+BAD_CELLS = [
+    ("a7,b2,,pays", "line 2: column 'weight' is empty"),
+    ("a7,b2,-0.5,pays", "line 2: column 'weight': '-0.5' is less than 0"),
+    ("a7,b2,inf,pays", "line 2: column 'weight': 'inf' is not a finite 32-bit number"),
+    ("a7,b2,1e39,pays", "line 2: column 'weight': '1e39' is not a finite 32-bit number"),
+    ("a7,b2,nan,pays", "line 2: column 'weight': 'nan' is not a number"),
+    ("a7,b2,much,pays", "line 2: column 'weight': 'much' is not a number"),
+    ("a7,b2,true,pays", "line 2: column 'weight': 'true' is not a number"),
+    ("a7,b2,2024-05-01,pays", "line 2: column 'weight': '2024-05-01' is not a number"),
+    ("a7,b2,1.5,", "line 2: column 'kind' is empty"),
+    ("a7,b2,1.5, ", "line 2: column 'kind' is empty"),
+]
+
+
+@pytest.mark.parametrize(("cells", "message"), BAD_CELLS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_cells_that_are_no_weights_or_types_are_one_line(tmp_path: Path, cells: str, message: str, streamed: bool):
+    edges = RELATED.replace("a7,b2,1.5,pays", cells)
+    options = {"out": tmp_path / "d", "memory": "500MB"} if streamed else {}
+    with pytest.raises(InputError) as caught:
+        read_tables(*_write(tmp_path, edges=edges), type_column="kind", **options)
+    advice = "; weight_column='none' reads no weights" if "'weight'" in message else ""
+    assert str(caught.value) == f"{tmp_path / 'edges.csv'}: {message}{advice}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "nodes.csv"]
+
+
+def test_more_types_than_can_be_are_one_line(tmp_path: Path):
+    lines = "".join(f"a7,b2,kind {number}\n" for number in range(300))
+    message = r"edges.csv: line 257: column 'kind': 'kind 255' is one of more than 255 types of edges$"
+    with pytest.raises(InputError, match=message):
+        read_tables(*_write(tmp_path, edges=f"source,target,kind\n{lines}"), type_column="kind")
+    enough = "".join(lines.splitlines(keepends=True)[:255])
+    data = read_tables(
+        *_write(tmp_path, edges=f"source,target,kind\n{enough}"), type_column="kind", direction="directed"
+    )
+    assert len(data.graph.types) == 255
+    assert data.graph.num_edges == 255
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight_column": "amount"}, "edges.csv: column 'amount' is missing (it has 'source', 'target', 'weight'"),
+        ({"type_column": "what"}, "edges.csv: column 'what' is missing (it has 'source', 'target', 'weight'"),
+        ({"weight_column": "target"}, "edges.csv: column 'target' cannot be both the target and the weight"),
+        ({"type_column": "source"}, "edges.csv: column 'source' cannot be both the source and the type"),
+        ({"weight_column": "kind", "type_column": "kind"}, "column 'kind' cannot be both the type and the weight"),
+    ],
+)
+def test_columns_that_cannot_be_read_are_one_line(tmp_path: Path, options: dict, message: str):
+    with pytest.raises(InputError) as caught:
+        read_tables(*_write(tmp_path, edges=RELATED), **options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::mggcn.errors.DataWarning")
+def test_a_weight_column_with_another_meaning_is_not_the_weight(tmp_path: Path):
+    data = read_tables(*_write(tmp_path, edges=RELATED), type_column="weight", features="none")
+    assert not data.graph.schema.weighted
+    assert data.graph.types == ("0", "0.25", "1.5", "2", "3", "4", "7")
 
 
 def test_the_direction_of_an_edge_is_kept(tmp_path: Path):

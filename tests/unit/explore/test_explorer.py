@@ -23,13 +23,15 @@ from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import Measure
 from mggcn.data._ids import names_in_draws
+from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.explore import _server as server
 from mggcn.explore._explorer import Explorer
 from mggcn.explore._lookups import IdIndex, medians_of
 from mggcn.explore._picks import is_neighbour, parents, picks_part
+from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.runs import resolve
+from mggcn.runs import between, resolve
 from mggcn.runs._run import Run
 from mggcn.runs._scorer import Scorer
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
@@ -378,3 +380,27 @@ def test_train_without_the_extra_or_the_wish_leaves_none(
     assert main(["train", "data", "--epochs", "2"]) == 0
     assert not (folder / "runs/small-mg-gcn-seed0/report.html").exists()
     assert "no report.html: report needs altair: pip install 'mggcn[report]'" in capsys.readouterr().err
+
+
+def test_edges_are_shown_with_their_direction_type_and_weight() -> None:
+    rng = np.random.default_rng(0)
+    ends, weight = rng.integers(0, 40, (2, 200)), rng.lognormal(size=200)
+    graph = Graph.from_edges(
+        *ends, 40, direction="directed", weight=weight, edge_type=rng.integers(0, 2, 200), types=("lends", "pays")
+    )
+    x, split = rng.normal(size=(40, 3)).astype(np.float32), Split(np.arange(20), np.arange(20, 30), np.arange(30, 40))
+    data = Dataset("payments", graph, x, np.arange(40) % 2, ("good", "bad"), split)
+    run = mggcn.fit(data, settings={"epochs": 2}, device="cpu")
+    explorer = Explorer(run, data)
+    neighbours = explorer.neighbours(5)
+    assert neighbours["weighted"]
+    first = int(neighbours["neighbours"][0]["id"])
+    assert graph.neighbour_weights(5, 6).max() == graph.neighbour_weights(5, 6)[graph.row(5) == first]
+    for about in neighbours["neighbours"]:
+        assert about["edges"] == between(graph, 5, int(about["id"]))
+        assert about["edges"][0].split()[:2] in [[kind, end] for kind in graph.types for end in ("to", "from")]
+    picks = explorer.picks(5, 3)
+    names = [int(node["id"]) for node in picks["nodes"]]
+    for link in picks["links"]:
+        assert link["edges"] == between(graph, names[link["source"]], names[link["target"]]) != ()
+    assert list(explorer.attributions(5)["relations"]) == ["lends in", "lends out", "pays in", "pays out"]

@@ -54,6 +54,33 @@ def test_a_directed_graph_is_walked_both_ways() -> None:
     assert np.array_equal(embed(forward, options, Key.of(1), CPU), embed(cliques(), options, Key.of(1), CPU))
 
 
+@pytest.mark.parametrize("direction", ["out", "directed"])
+def test_weights_of_both_ways_are_added(direction: str) -> None:
+    options, (source, target) = DeepWalk(dim=8, walks=2, length=6, window=2), cliques().edges()
+    once = source < target
+    number = np.arange(np.count_nonzero(once))
+    ends = [
+        np.concatenate(pair) for pair in zip((source[once], target[once]), (target[once], source[once]), strict=True)
+    ]
+    there, back = 1.0 + number % 3, 0.5 + number % 4
+    one = Graph.from_edges(*ends, 21, direction=direction, weight=np.concatenate([there, back]))
+    other = Graph.from_edges(source[once], target[once], 21, weight=there + back)
+    found, expected = (embed(graph, options, Key.of(1), CPU) for graph in (one, other))
+    assert np.array_equal(found, expected)
+    assert not np.array_equal(found, embed(cliques(), options, Key.of(1), CPU))
+
+
+def test_heavy_edges_bring_nodes_together() -> None:
+    """Two groups in a complete graph that only weights tell apart."""
+    source, target = np.triu_indices(20, 1)
+    weight = np.where((source < 10) == (target < 10), 50.0, 0.1)
+    graph = Graph.from_edges(source, target, 20, weight=weight)
+    found = embed(graph, DeepWalk(dim=16, walks=200, length=10, window=3), Key.of(0), CPU)
+    scaled = found / np.linalg.norm(found, axis=1, keepdims=True)
+    alike = scaled @ scaled.T
+    assert alike[:10, :10].mean() > 0.5 + alike[:10, 10:].mean()
+
+
 def test_a_step_follows_the_gradient_of_the_loss() -> None:
     """Against autograd on the loss written out pair by pair; the last row stands for places behind a walk's end."""
     options, negatives, rate = DeepWalk(dim=4, length=5, window=2), 3, 0.1
@@ -97,6 +124,17 @@ def test_another_graph_is_refused(small: Dataset) -> None:
     run = mggcn.fit(small, "deepwalk", settings=QUICK | {"epochs": 1}, device="cpu")
     with pytest.raises(InputError, match="an embedding is valid only for the whole graph it was trained on"):
         run.predict(replace(small, graph=small.graph.subgraph(np.arange(30))), device="cpu")
+
+
+def test_the_same_graph_with_other_weights_is_refused(small: Dataset) -> None:
+    ends = small.graph.edges()
+    weighted = [
+        replace(small, graph=Graph.from_edges(*ends, 60, weight=1 + (ends[0] + ends[1]) % number)) for number in (2, 3)
+    ]
+    run = mggcn.fit(weighted[0], "deepwalk", settings=QUICK | {"epochs": 1}, device="cpu")
+    for other in (small, weighted[1]):
+        with pytest.raises(InputError, match="and this is another graph"):
+            run.predict(other, device="cpu")
 
 
 def test_an_inductive_data_set_is_embedded_whole(small: Dataset) -> None:

@@ -24,7 +24,7 @@ from tests.conftest import small_dataset
 CPU = Compute(torch.device("cpu"))
 SETTINGS: dict[str, dict[str, object]] = {
     **{name: {} for name in METHODS},
-    **{name: {"walks": 1, "length": 8, "dim": 8} for name in ("deepwalk", "node2vec")},
+    **{name: {"walks": 3, "length": 8, "dim": 8} for name in ("deepwalk", "node2vec")},
     "random-forest": {"trees": 5, "threads": 1},
     "graphsaint": {"presample": 2, "roots": 10},
     "gcn full": {"batches": "full"},
@@ -33,8 +33,7 @@ SETTINGS: dict[str, dict[str, object]] = {
     "graphsage-mean whole": {"full_eval": True},
     **{f"{name} by weight": {"draw_by": "weight", "fanouts": "2"} for name in METHODS if "graphsage" in name},
 }
-LATER = ("deepwalk", "node2vec")
-WEIGHTED = [name for name in SETTINGS if method_class(name.partition(" ")[0]).reads_edges and name not in LATER]
+WEIGHTED = [name for name in SETTINGS if method_class(name.partition(" ")[0]).reads_edges]
 
 
 def edges_once(dataset: Dataset) -> tuple[NDArray[np.integer], NDArray[np.integer]]:

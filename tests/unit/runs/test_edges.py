@@ -10,6 +10,9 @@ import mggcn
 from mggcn.data import Dataset, Split
 from mggcn.errors import DataWarning, InputError, InputWarning
 from mggcn.graph import EdgeSchema, Graph
+from mggcn.runs import Scorer, explain
+from mggcn.runs._edge_words import between
+from mggcn.runs._explaining import contributions
 
 SETTINGS = {"epochs": 3, "hidden": 8}
 TYPES = ("lends", "pays")
@@ -124,3 +127,58 @@ def test_weights_of_one_train_the_weights_of_a_plain_graph() -> None:
     one, other = (mggcn.fit(data, settings=SETTINGS, device="cpu") for data in (plain, ones))
     for name, tensor in one.model.state_dict().items():
         assert np.array_equal(tensor, other.model.state_dict()[name]), name
+
+
+def test_explanations_say_what_came_through_which_edges(run: mggcn.Run) -> None:
+    explained = run.explain(payments(), node=3)
+    assert list(explained.relations) == ["lends in", "lends out", "pays in", "pays out"]
+    own = explained.target.sum() + explained.others.sum() - sum(explained.relations.values())
+    parts = contributions(Scorer.of(run, payments()), np.array([3]), np.array([explained.label]))
+    assert parts.shape == (1, 5, 3)
+    assert np.isfinite(own)
+    frame = explained.to_pandas()
+    assert set(frame["kind"]) == {"target", "others", "pick", "relation"}
+    graph = payments().graph
+    for pick, words in zip(explained.picks, explained.pick_edges, strict=True):
+        assert words == between(graph, 3, pick.node)
+    in_frame = frame[frame["kind"] == "pick"].set_index("name")["edges"]
+    assert in_frame[explained.pick_ids[0]] == "; ".join(explained.pick_edges[0])
+
+
+def test_contributions_through_relations_sum_to_those_of_features(run: mggcn.Run) -> None:
+    data = payments()
+    scorer = Scorer.of(run, data)
+    for node in (3, 17):
+        alone = explain([scorer], node, 0, logits=True)
+        (parts,) = contributions(scorer, np.array([node]), np.array([0]))
+        np.testing.assert_allclose(parts.sum(axis=0), alone.target + alone.others, rtol=0.02, atol=0.02)
+        np.testing.assert_allclose(parts[1:].sum(axis=1), [*alone.relations.values()], rtol=0.02, atol=0.02)
+
+
+def test_edges_in_words() -> None:
+    graph = Graph.from_edges(
+        [0, 1, 0], [1, 0, 1], 3, direction="directed", weight=[10, 2.5, 3], edge_type=[0, 0, 1], types=TYPES
+    )
+    assert between(graph, 0, 1) == ("lends from it, weight 2.5", "lends to it, weight 10", "pays to it, weight 3")
+    assert between(graph, 0, 2) == ()
+    amounts = Graph.from_edges([0, 1], [1, 0], 2, direction="directed", weight=[10, 2.5])
+    assert between(amounts, 0, 1) == ("received 2.5 from it", "sent 10 to it")
+    assert between(Graph.from_edges([0], [1], 2, direction="directed"), 1, 0) == ("edge from it",)
+    assert between(Graph.from_edges([0], [1], 2, weight=[7]), 1, 0) == ("edge with it, weight 7",)
+    assert between(Graph.from_edges([0], [1], 2), 1, 0) == ()
+
+
+def test_reasons_name_the_heaviest_edge_with_a_known_node(run: mggcn.Run) -> None:
+    data = replace(payments(), feature_names=("age", "size", "rate"))
+    reasons = run.predict(data, reasons=5, device="cpu").reasons
+    assert reasons
+    for row, texts in reasons.items():
+        label = int(run.predict(data, device="cpu").class_index[row])
+        entries, known = data.graph.relations_of(row), data.y == label
+        known[row] = False
+        weights = np.where(known[entries.indices], entries.weights(), 0)
+        if weights.any():
+            neighbour, weight = entries.indices[weights.argmax()], weights.max()
+            assert texts[-1].endswith(f" {neighbour}, weight {weight:.4g}, known {data.classes[label]}")
+        assert len(texts) <= 3
+    assert any("mean of its 'pays' senders" in text for texts in reasons.values() for text in texts)

@@ -1,4 +1,5 @@
 import builtins
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.runs import resolve
-from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.subgraphs import ClusterSampler, partition
 from tests.properties import assert_batch_is_valid
 
@@ -43,6 +43,18 @@ def test_directed_graphs_and_isolated_nodes_are_cut_too(direction: str) -> None:
     assert [nodes.tolist() for nodes in parts] == [nodes.tolist() for nodes in partition(graph, 4)]
 
 
+@pytest.mark.parametrize("direction", ["both", "in", "directed"])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_heavy_edges_stay_inside_parts(direction: str, scale: float) -> None:
+    """A complete graph in which only weights tell four groups apart."""
+    source, target = np.triu_indices(40, 1)
+    weight = scale * np.where(source % 4 == target % 4, 20.0, 0.3)
+    graph = Graph.from_edges(source, target, 40, direction=direction, weight=weight)
+    parts = partition(graph, 4)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(40))
+    assert all(len(set((nodes % 4).tolist())) == 1 for nodes in parts)
+
+
 def test_more_parts_than_nodes_or_no_edges_at_all() -> None:
     assert sorted(np.concatenate(partition(Graph.from_edges([0, 1], [1, 2], 3), 100)).tolist()) == [0, 1, 2]
     assert [nodes.tolist() for nodes in partition(Graph.from_edges([], [], 3), 2)] == [[0, 1, 2]]
@@ -61,9 +73,12 @@ def test_a_pass_visits_every_target_once_in_an_order_of_its_own(small: Dataset) 
     assert orders[0] == orders[1] != orders[2]
 
 
-def test_blocks_are_the_induced_subgraph_normalised_anew(small: Dataset) -> None:
-    sampler = ClusterSampler(small.graph, 2, 6, 2, diagonal=0.5)
-    adjacency = propagation(small.graph).toarray() > 0
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_are_the_induced_subgraph_normalised_anew(small: Dataset, weighted: bool) -> None:
+    ends = small.graph.edges()
+    graph = Graph.from_edges(*ends, 60, weight=1 + (ends[0] + ends[1]) % 5) if weighted else small.graph
+    sampler = ClusterSampler(graph, 2, 6, 2, diagonal=0.5)
+    adjacency = graph.matrix().toarray() + np.eye(60)
     for batch in sampler.batches(small.split.train, Key.of(0), 1):
         nodes = batch.nodes.numpy()
         inside = adjacency[np.ix_(nodes, nodes)].astype(float)
@@ -75,7 +90,11 @@ def test_blocks_are_the_induced_subgraph_normalised_anew(small: Dataset) -> None
         assert last.indices.tolist() == below.indices[: last.indptr[-1]].tolist()
 
 
-def test_one_part_is_the_whole_graph_and_scores_agree(small: Dataset) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_part_is_the_whole_graph_and_scores_agree(small: Dataset, weighted: bool) -> None:
+    if weighted:
+        ends = small.graph.edges()
+        small = replace(small, graph=Graph.from_edges(*ends, 60, weight=1 + (ends[0] + ends[1]) % 5))
     whole = mggcn.fit(small, "cluster-gcn", settings={"parts": 1, "epochs": 3, "diagonal": 0.3})
     assert whole.record.epochs == 3
     model, compute = whole.model, whole.plan.compute(torch.device("cpu"))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,6 +7,7 @@ import torch
 import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.nn.conv import aggregate
 from mggcn.runs import resolve
@@ -15,6 +18,12 @@ from tests.properties import assert_batch_is_valid
 
 def sampler(small: Dataset, coverage: float = 50, layers: int = 2) -> SaintSampler:
     return SaintSampler(small.graph, layers, 8, 2, coverage, Key.of(5))
+
+
+def with_weights(dataset: Dataset) -> Dataset:
+    """The data set with weights from 1 to 4."""
+    ends = dataset.graph.edges()
+    return replace(dataset, graph=Graph.from_edges(*ends, dataset.num_nodes, weight=1 + (ends[0] + ends[1]) % 4))
 
 
 def test_counts_are_those_of_the_subgraphs(small: Dataset) -> None:
@@ -46,8 +55,10 @@ def test_batches_are_valid_and_the_same_for_the_same_key(small: Dataset) -> None
     assert 0.7 * small.split.train.size < visits < 1.6 * small.split.train.size
 
 
-def test_sums_and_loss_are_unbiased(small: Dataset) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_and_loss_are_unbiased(small: Dataset, weighted: bool) -> None:
     """Given that v is drawn, its sum has the exact sum as its mean; loss weights have the mean 1 / targets."""
+    small = with_weights(small) if weighted else small
     drawn, targets = sampler(small, coverage=2_000, layers=1), np.array(small.split.train)
     x = torch.randn(60, 3, generator=torch.Generator().manual_seed(0))
     exact = torch.from_numpy(propagation(small.graph, "row").toarray()) @ x
@@ -63,6 +74,11 @@ def test_sums_and_loss_are_unbiased(small: Dataset) -> None:
     assert float((mean - exact[targets]).mean().abs()) < 0.01
     torch.testing.assert_close(loss[targets] / batches, torch.full((30,), 1 / 30), rtol=0.15, atol=0)
     assert abs(float(loss.sum()) / batches - 1) < 0.02
+
+
+def test_walks_do_not_depend_on_weights(small: Dataset) -> None:
+    pool = small.split.train
+    assert sampler(small).draw(pool, Key.of(1)).tolist() == sampler(with_weights(small)).draw(pool, Key.of(1)).tolist()
 
 
 def test_without_correction_sums_would_be_biased(small: Dataset) -> None:
