@@ -172,3 +172,14 @@ def test_other_weights_or_types_give_other_scores(small: Dataset, name: str) -> 
     others = {related(small, heavy=7.0): reads_weights, related(small, swapped=True): reads_types}
     for other, is_read in others.items():
         assert np.array_equal(run.predict(other).probabilities, scores) != is_read
+
+
+@pytest.mark.parametrize("name", ["GraphConv", "RGCNConv"])
+def test_a_run_with_edge_data_is_explained(small: Dataset, name: str) -> None:
+    data = related(small)
+    method = MixGrained(conv=lambda i, o: PyGConv(CONVS[name](i, o)), layers=3, hidden=8, picks=4)
+    run = mggcn.fit(data, method, training=Training(lr=0.03, epochs=5), device="cpu")
+    explanation = run.explain(data, 5, draws=2)
+    contributed = explanation.target.sum() + explanation.others.sum()
+    assert contributed == pytest.approx(explanation.value - explanation.baseline, abs=5e-3)
+    assert any(np.abs(pick.changes).max() > 1e-4 for pick in explanation.picks)
