@@ -27,13 +27,17 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self.sections: list[Section] = []
         self.names: list[str] = []
         self._open = ExitStack()
+        self._noted: set[str] = set()
 
     def note(self, text: str) -> None:
-        """Write a line."""
-        self._options.note(text)
+        """Write a line, of equal ones of a data set the first."""
+        if text not in self._noted:
+            self._options.note(text)
+        self._noted.add(text)
 
     def start(self, title: str, dataset: Dataset, section: Section, total: int) -> None:
         """Show the table of a data set."""
+        self._noted.clear()
         self.note(headline(dataset))
         self.names.append(dataset.name)
         self._dataset, self._title, self._total, self._section = dataset, title, total, section

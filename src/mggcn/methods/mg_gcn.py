@@ -64,6 +64,8 @@ class MixGrained(Network):
             edge to them, or ``uniform``ly.
         pick_from: whether neighbours at ``both`` ends of directed edges are picked, or only senders of edges ``in``to
             a node, or only receivers of edges ``out`` of it.
+        weigh_picks: whether the means above the fine layer are weighted by the edges, in a skip layer by those along
+            which the picks were drawn; not with picks by weight, which would count weights twice.
         explore: whose neighbours a pick may be: any member's (``both``, the paper), only the target's (``breadth``) or
             only the last pick's (``depth``).
     """
@@ -84,6 +86,7 @@ class MixGrained(Network):
     skip: bool = True
     pick_by: PickBy = "degree"
     pick_from: Literal["both", "in", "out"] = "both"
+    weigh_picks: bool = False
     explore: Explore = "both"
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
@@ -112,7 +115,9 @@ class MixGrained(Network):
         fixed_key = view.key.fold("once") if self.redraw == "once" else None
         options = (self.picks, self.layers, self.skip_self, self.padding, fixed_key)
         coarse_self = self.conv in WITHOUT_ROOT
-        has_fixed_shapes = self.fine and self.skip and self.conv in ("mean", "gcn", "pool", "gat")
+        has_fixed_shapes = (
+            self.fine and self.skip and self.conv in ("mean", "gcn", "pool", "gat") and not self.weigh_picks
+        )
         if has_fixed_shapes and view.compute.holds(fine.bytes_on_device(view.graph)):
             on_device = table.on(view.compute.device)
             sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self, explore=self.explore)
@@ -125,7 +130,7 @@ class MixGrained(Network):
         inputs_on_host, notes = (later[0], (*fine.notes, later[1])) if later else (fine.inputs(view), fine.notes)
         ablated = (self.fine, self.skip, self.explore)
         edges = isinstance(view.model, Layer) and bool(view.model.reads_edges) and not view.graph.schema.is_plain
-        sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated, edges=edges)
+        sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated, edges, self.weigh_picks)
         return Views.same(View(inputs_on_host, sampler_on_host), notes)
 
     def on_disk(self, graph: Graph, num_features: int) -> int:
@@ -141,7 +146,7 @@ class MixGrained(Network):
         """What the fine layer, the picks and the convolution read."""
         apart: dict[str, set[EdgePart]] = {"none": set(), "direction": {"direction"}, "type": {"type"}}
         parts: set[EdgePart] = {"weight", *apart.get(self.relations, {"direction", "type"})} if self.fine else set()
-        by_weight: set[EdgePart] = {"weight"} if self.pick_by == "weight" else set()
+        by_weight: set[EdgePart] = {"weight"} if self.pick_by == "weight" or self.weigh_picks else set()
         by_direction: set[EdgePart] = {"direction"} if self.pick_from != "both" else set()
         return frozenset(parts | by_weight | by_direction) | self._conv_reads()
 

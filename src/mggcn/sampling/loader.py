@@ -119,12 +119,13 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         if pick_by not in get_args(PickBy):
             raise InputError(f"pick_by: {pick_by!r} is not one of {', '.join(get_args(PickBy))}")
         edges, weight = edges_in(data, data.num_nodes, data.num_nodes, "data."), None
-        self._weights = edges.weight_field if weights and edges.weight is not None else None
-        if self._weights and edges.weight is not None:
-            weight = checked_weights(edges.weight, edges.ends.shape[1], f"data.{self._weights}", "weights=False")
+        ends, self._weights = edges.ends, ""
+        if weights and edges.weight is not None:
+            self._weights = edges.weight_field
+            weight = checked_weights(edges.weight, data.num_edges, f"data.{self._weights}", "weights=False")
         graph, changed = Graph.from_edges_counted(
-            edges.ends[0],
-            edges.ends[1],
+            ends[0],
+            ends[1],
             data.num_nodes,
             direction=direction or "both",
             weight=weight,
@@ -134,7 +135,8 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         used = {self._weights, "edge_type", "edge_type_names"}
         for text in [
             *ignored_edge_data([name for name in edge_values(data.keys()) if name not in used], "data"),
-            *(() if direction else [*one_way_note(changed.reverses), *sums_note(changed.sums)]),
+            *(() if direction else one_way_note(changed.reverses)),
+            *(() if direction else sums_note(changed.sums)),
         ]:
             warnings.warn(text, DataWarning, stacklevel=2)
         x = data.x.cpu().numpy().astype(np.float32, copy=False)

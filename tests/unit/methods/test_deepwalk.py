@@ -126,6 +126,7 @@ def test_another_graph_is_refused(small: Dataset) -> None:
         run.predict(replace(small, graph=small.graph.subgraph(np.arange(30))), device="cpu")
 
 
+@pytest.mark.filterwarnings("ignore:small. edges have no weights")
 def test_the_same_graph_with_other_weights_is_refused(small: Dataset) -> None:
     ends = small.graph.edges()
     weighted = [

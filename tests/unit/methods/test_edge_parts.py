@@ -1,12 +1,14 @@
 """What a method does not use of the edges of its data is named before training, in records and in predictions."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mggcn
 from mggcn.cli import main, predicted
+from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning
 from mggcn.experiments import group
@@ -42,6 +44,7 @@ class Lines:
         """Ignore an epoch."""
 
 
+@pytest.mark.filterwarnings("ignore:small. edges have no weights")
 @pytest.mark.parametrize(
     ("method", "known", "sentence"),
     [
@@ -98,3 +101,19 @@ def test_the_list_of_methods_shows_it(capsys: pytest.CaptureFixture[str]) -> Non
     assert found["mlp"] == found["random-forest"] == "–"
     assert main(["methods", "gcn"]) == 0
     assert "Of edges it uses: weight" in capsys.readouterr().out
+
+
+def test_commands_say_it_once_for_each_data_set(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        save(replace(with_edges(small), name=name), tmp_path / name)
+    sentence = "gcn does not use the types of edges"
+    compare = ["compare", "one", "two", "--methods", "gcn", "--seeds", "2", "--device", "cpu", "--set", "epochs=1"]
+    assert main(compare) == 0
+    assert capsys.readouterr().err.count(sentence) == 2
+    assert main(["train", "one", "--method", "gcn", "--epochs", "1", "--no-report"]) == 0
+    assert capsys.readouterr().err.count(sentence) == 1
+    assert main(["predict", "runs/one-gcn-seed0", "--out", "p.csv"]) == 0
+    assert capsys.readouterr().out.count(sentence) == 1
