@@ -42,7 +42,7 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
         has_skip: whether the last layer is a skip connection.
         explore: whose neighbours are picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
         edges: whether blocks have ``edge_weight`` and ``edge_type``: in coarse blocks those of the edges between the
-            picks, in the skip block those of the edge by which each pick came.
+            picks, in the skip block those of the edge by which each pick came; of the graph of the table.
         weigh: whether means are weighted by ``edge_weight``, see :func:`mggcn.sampling.grains.weighed`; where all edges
             weigh 1 nothing changes.
     """
