@@ -47,6 +47,22 @@ def small_dataset() -> Dataset:
     return Dataset("small", graph, x, y.astype(np.int64), ("red", "green", "blue"), split, ids)
 
 
+TYPES = ("lends", "pays")
+
+
+def payments(seed: int = 0, types: tuple[str, ...] = TYPES, **changes: object) -> Dataset:
+    """A directed graph with weights and types."""
+    rng = np.random.default_rng(seed)
+    ends, weight = rng.integers(0, 60, (2, 400)), rng.lognormal(size=400)
+    known = {"direction": "directed", "weight": weight, "types": types} | changes
+    known["edge_type"] = rng.integers(0, len(types), 400) if known["types"] else None
+    graph = Graph.from_edges(*ends, 60, **known)
+    y = rng.integers(0, 2, 60)
+    x = rng.normal(size=(60, 3)).astype(np.float32)
+    split = Split(np.arange(30), np.arange(30, 42), np.arange(42, 60))
+    return Dataset("payments", graph, x, y, ("honest", "fraud"), split)
+
+
 @pytest.fixture(scope="session")
 def data_root() -> Path:
     """The folder of real data files, see :mod:`tests.skips`."""

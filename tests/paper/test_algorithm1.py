@@ -84,6 +84,23 @@ def test_kernel_draws_algorithm_1(case, weighting: str) -> None:
     assert_same_distribution(drawn, sequences(graph, weights.tolist(), target, picks))
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_kernel_draws_by_weight(case) -> None:
+    plain, target, picks = case()
+    source, target_ends = plain.edges()
+    weight = np.random.default_rng(3).integers(1, 9, source.size)
+    graph = Graph.from_edges(source, target_ends, plain.num_nodes, direction=plain.direction, weight=weight)
+    of_edges = graph.neighbour_weights().astype(int)
+    weights = {
+        pair: int(w) for pair, w in zip(zip(*map(np.ndarray.tolist, graph.edges()), strict=True), of_edges, strict=True)
+    }
+    table = PickTable.of(graph, by="weight")
+    drawn = Counter(
+        _trim(table.draw(np.array([target]), picks, Key.of(epoch), threads=1)[0].tolist()) for epoch in range(DRAWS)
+    )
+    assert_same_distribution(drawn, sequences(graph, weights, target, picks))
+
+
 def test_reference_draws_algorithm_1() -> None:
     graph, target, picks = triangles()
     weights = graph.degrees.tolist()

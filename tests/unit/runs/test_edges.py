@@ -7,28 +7,15 @@ import numpy as np
 import pytest
 
 import mggcn
-from mggcn.data import Dataset, Split
 from mggcn.errors import DataWarning, InputError, InputWarning
 from mggcn.graph import EdgeSchema, Graph
 from mggcn.runs import Scorer, explain
 from mggcn.runs._edge_words import between
 from mggcn.runs._explaining import contributions
+from mggcn.training import Epoch
+from tests.conftest import TYPES, payments
 
 SETTINGS = {"epochs": 3, "hidden": 8}
-TYPES = ("lends", "pays")
-
-
-def payments(seed: int = 0, types: tuple[str, ...] = TYPES, **changes: object) -> Dataset:
-    """A directed graph with weights and types."""
-    rng = np.random.default_rng(seed)
-    ends, weight = rng.integers(0, 60, (2, 400)), rng.lognormal(size=400)
-    known = {"direction": "directed", "weight": weight, "types": types} | changes
-    known["edge_type"] = rng.integers(0, len(types), 400) if known["types"] else None
-    graph = Graph.from_edges(*ends, 60, **known)
-    y = rng.integers(0, 2, 60)
-    x = rng.normal(size=(60, 3)).astype(np.float32)
-    split = Split(np.arange(30), np.arange(30, 42), np.arange(42, 60))
-    return Dataset("payments", graph, x, y, ("honest", "fraud"), split)
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +169,26 @@ def test_reasons_name_the_heaviest_edge_with_a_known_node(run: mggcn.Run) -> Non
             assert texts[-1].endswith(f" {neighbour}, weight {weight:.4g}, known {data.classes[label]}")
         assert len(texts) <= 3
     assert any("mean of its 'pays' senders" in text for texts in reasons.values() for text in texts)
+
+
+def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    class Stop:
+        def epoch(self, epoch: Epoch) -> None:
+            if epoch.number == 2:
+                raise KeyboardInterrupt
+
+    settings = SETTINGS | {"pick_by": "weight", "pick_from": "out", "weigh_picks": True}
+    whole = mggcn.fit(payments(), settings=settings, device="cpu")
+    with pytest.raises(KeyboardInterrupt):
+        mggcn.fit(
+            payments(),
+            settings=settings,
+            device="cpu",
+            checkpoint=tmp_path / "run",
+            checkpoint_every=0,
+            progress=Stop(),
+        )
+    resumed = mggcn.resume(tmp_path / "run", payments())
+    assert resumed.record.resumed == 1
+    for name, tensor in whole.model.state_dict().items():
+        assert np.array_equal(tensor, resumed.model.state_dict()[name]), name

@@ -13,7 +13,7 @@ import mggcn
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.training._prepared import AveragedInputs
-from tests.conftest import small_dataset
+from tests.conftest import payments, small_dataset
 from tests.ranks import finished, torchrun
 
 pytestmark = pytest.mark.slow
@@ -34,6 +34,7 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "rows": ("sign", {"batch_size": 8, "dropout": 0.0}),
     "nothing to train": ("label-propagation", {}),
 }
+KNOWN = {"epochs": 4, "batch_size": 7, "dropout": 0, "pick_by": "weight", "pick_from": "in", "weigh_picks": True}
 WIDE = {"epochs": 4, "batch_size": 14, "dropout": 0, "input_dropout": 0.5}
 SCRIPT = """
 import json, sys
@@ -61,6 +62,8 @@ for name, method, settings in (
         records[name] = str(error)
 wide = mggcn.fit(load_folder(Path("wide")), settings=json.loads(Path("wide.json").read_text()), device="cpu")
 records["wide"] = asdict(wide.record)
+payments = mggcn.fit(load_folder(Path("payments")), settings=json.loads(Path("known.json").read_text()), device="cpu")
+records["payments"] = asdict(payments.record)
 Path(f"records-{dist.get_rank()}.json").write_text(json.dumps(records))
 dist.destroy_process_group()
 """
@@ -78,6 +81,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("ranks")
     save(small_dataset(), folder / "data")
     save(wide_dataset(), folder / "wide")
+    save(payments(), folder / "payments")
+    (folder / "known.json").write_text(json.dumps(KNOWN))
     (folder / "wide.json").write_text(json.dumps(WIDE))
     (folder / "scenarios.json").write_text(json.dumps(SCENARIOS))
     (folder / "script.py").write_text(SCRIPT)
@@ -101,6 +106,15 @@ def test_two_ranks_give_the_losses_of_one_process(name: str, records: list[dict[
         assert record["best_epoch"] == alone["best_epoch"]
         assert record["test_confusion"] == alone["test_confusion"]
         assert record["temperature"] == pytest.approx(alone["temperature"], abs=1e-4)
+
+
+def test_two_ranks_read_what_is_known_of_edges(records: list[dict[str, Any]]) -> None:
+    expected = mggcn.fit(payments(), settings=KNOWN, device="cpu").record
+    for record in (records[0]["payments"], records[1]["payments"]):
+        assert record["dataset"]["edges"] == {"directed": True, "weighted": True, "types": ["lends", "pays"]}
+        for epoch, alone in zip(record["curve"], expected.curve, strict=True):
+            assert epoch["train_loss"] == pytest.approx(alone.train_loss, abs=1e-6)
+            assert epoch["val_loss"] == pytest.approx(alone.val_loss, abs=1e-6)
 
 
 def test_two_ranks_drop_the_sparse_inputs_that_one_process_drops(records: list[dict[str, Any]], tmp_path: Path) -> None:
