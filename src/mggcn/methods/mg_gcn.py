@@ -64,8 +64,8 @@ class MixGrained(Network):
             edge to them, or ``uniform``ly.
         pick_from: whether neighbours at ``both`` ends of directed edges are picked, or only senders of edges ``in``to
             a node, or only receivers of edges ``out`` of it.
-        weigh_picks: whether the means above the fine layer are weighted by the edges, in a skip layer by those along
-            which the picks were drawn; not with picks by weight, which would count weights twice.
+        weigh_picks: whether the means of ``mean`` and ``gcn`` above the fine layer are weighted by the edges, in a skip
+            layer by those along which the picks were drawn; not with picks by weight, which would count weights twice.
         explore: whose neighbours a pick may be: any member's (``both``, the paper), only the target's (``breadth``) or
             only the last pick's (``depth``).
     """
@@ -146,7 +146,8 @@ class MixGrained(Network):
         """What the fine layer, the picks and the convolution read."""
         apart: dict[str, set[EdgePart]] = {"none": set(), "direction": {"direction"}, "type": {"type"}}
         parts: set[EdgePart] = {"weight", *apart.get(self.relations, {"direction", "type"})} if self.fine else set()
-        by_weight: set[EdgePart] = {"weight"} if self.pick_by == "weight" or self.weigh_picks else set()
+        weighs = self.weigh_picks and self.conv not in ("pool", "lstm", "gat")
+        by_weight: set[EdgePart] = {"weight"} if self.pick_by == "weight" or weighs else set()
         by_direction: set[EdgePart] = {"direction"} if self.pick_from != "both" else set()
         return frozenset(parts | by_weight | by_direction) | self._conv_reads()
 

@@ -64,6 +64,8 @@ def row_shape(run: "Run") -> tuple[int, ...]:
         raise InputError(f"{name}: cannot be exported with {' and '.join(grain_names)} layers, only with fine and skip")
     if method.layers > 1 and method.padding != "target":
         raise InputError(f"{name}: cannot be exported with padding {method.padding!r}, only with 'target'")
+    if method.layers > 1 and method.weigh_picks:
+        raise InputError(f"{name}: cannot be exported with weigh_picks, because weights differ from batch to batch")
     if not (isinstance(run.model, Layer) and run.model.capturable):
         raise InputError(f"{name}: cannot be exported with this convolution, only with mean, gcn, pool or gat")
     return (width,) if method.layers == 1 else (1 + method.picks, width)

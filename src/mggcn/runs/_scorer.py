@@ -163,9 +163,10 @@ class Scorer:
         if not isinstance(self.picker, MixGrainedSampler):
             raise TypeError("leave-one-out needs a run prepared on the CPU")
         scores = []
-        for rows in ([row], [row[:index] + row[index + 1 :] for index in indices]):
-            members = np.array(rows)
-            batch = Batch(grains.rows(members), self.picker.blocks(members), torch.from_numpy(members[:, 0]))
+        whole = np.stack([row, self.picker.came_by(np.array([row]))[0]])  # [2, 1 + picks]
+        without = np.stack([np.delete(whole, index, axis=1) for index in indices], axis=1)  # [2, picks, picks]
+        for members, came_by in (whole[:, None], without):
+            batch = Batch(grains.rows(members), self.picker.blocks(members, came_by), torch.from_numpy(members[:, 0]))
             scores.append(self.scores(batch))
         return [row[index] for index in indices], torch.cat(scores)
 

@@ -18,8 +18,8 @@ from mggcn._io.arrays import shared_tensor
 from mggcn.block import EDGE_VALUES, Block
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.kernels.edges import EdgeData, arrivals, edge_data
-from mggcn.kernels.pick import Explore, induce
+from mggcn.kernels.edges import EdgeData, edge_data
+from mggcn.kernels.pick import induce
 
 Grain = Literal["fine", "coarse", "near", "skip"]
 Padding = Literal["target", "none"]
@@ -94,13 +94,12 @@ def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding =
 
 
 def with_arrivals(
-    block: Block, graph: Graph, picks: NDArray[Any], *, explore: Explore = "both", threads: int | None = None
+    block: Block, graph: Graph, picks: NDArray[Any], came_by: NDArray[Any], *, threads: int | None = None
 ) -> Block:
     """Add to the skip block of [b, s] picks the weight and the relation of the edge by which each pick came.
 
-    See :func:`mggcn.kernels.edges.arrivals`; ``graph`` and ``explore`` are those with which the picks were drawn.
+    ``came_by`` [b, s] are the nodes at the other ends of these edges.
     """
-    came_by = np.take_along_axis(picks, arrivals(graph, picks, explore=explore, threads=threads), axis=1)
     return with_edges(block, edge_data(graph, came_by.reshape(-1), picks.reshape(-1), threads=threads))
 
 

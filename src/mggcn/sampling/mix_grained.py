@@ -15,6 +15,7 @@ from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, CPUSampler, Repeats, Sampler
+from mggcn.kernels.edges import arrivals
 from mggcn.kernels.pick import DevicePickTable, Explore, PickTable, induce_on
 from mggcn.keys import Key
 from mggcn.sampling import grains
@@ -41,7 +42,7 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
         has_skip: whether the last layer is a skip connection.
         explore: whose neighbours are picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
         edges: whether blocks have ``edge_weight`` and ``edge_type``: in coarse blocks those of the edges between the
-            picks, in the skip block those of the edge by which each pick came.
+            picks, in the skip block those of the edge by which each pick came; of the graph of the table.
         weigh: whether means are weighted by ``edge_weight``, see :func:`mggcn.sampling.grains.weighed`; where all edges
             weigh 1 nothing changes.
     """
@@ -77,8 +78,16 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
             batch_targets = shared_tensor(targets[start : start + batch_size])
             yield Batch(grains.rows(part), self.blocks(part), batch_targets)
 
-    def blocks(self, picks: NDArray[Any]) -> tuple[Block, ...]:
-        """The blocks of a batch, one per layer that is not fine, from its [b, 1 + picks] picks."""
+    def came_by(self, picks: NDArray[Any]) -> NDArray[Any]:
+        """[b, 1 + picks] the node next to which each pick was drawn, see :func:`mggcn.kernels.edges.arrivals`."""
+        found = arrivals(self.table.graph, picks, explore=self.explore, threads=self.threads)
+        return np.take_along_axis(picks, found, axis=1)
+
+    def blocks(self, picks: NDArray[Any], came_by: NDArray[Any] | None = None) -> tuple[Block, ...]:
+        """The blocks of a batch, one per layer that is not fine, from its [b, 1 + picks] picks.
+
+        ``came_by`` is that of whole sets of picks, if some picks are left out of these.
+        """
         blocks: dict[grains.Grain, Block] = {}
         graph, threads = self.table.graph, self.threads
         weigh, edges = self._weighs, self.edges or self._weighs
@@ -89,7 +98,8 @@ class MixGrainedSampler(CPUSampler, draws_per_target=True):
         if "skip" in self._schedule:
             block = grains.skip(picks, include_target=self.include_target, padding=self.padding)
             if edges:
-                block = grains.with_arrivals(block, graph, picks, explore=self.explore, threads=threads)
+                came_by = self.came_by(picks) if came_by is None else came_by
+                block = grains.with_arrivals(block, graph, picks, came_by, threads=threads)
             blocks["skip"] = grains.weighed(block) if weigh else block
         return tuple(blocks[grain] for grain in self._schedule if grain != "fine")
 

@@ -172,3 +172,32 @@ def test_other_weights_or_types_give_other_scores(small: Dataset, name: str) -> 
     others = {related(small, heavy=7.0): reads_weights, related(small, swapped=True): reads_types}
     for other, is_read in others.items():
         assert np.array_equal(run.predict(other).probabilities, scores) != is_read
+
+
+@pytest.mark.parametrize("name", ["GraphConv", "RGCNConv"])
+def test_a_run_with_edge_data_is_explained(small: Dataset, name: str) -> None:
+    data = related(small)
+    method = MixGrained(conv=lambda i, o: PyGConv(CONVS[name](i, o)), layers=3, hidden=8, picks=4)
+    run = mggcn.fit(data, method, training=Training(lr=0.03, epochs=5), device="cpu")
+    explanation = run.explain(data, 5, draws=2)
+    contributed = explanation.target.sum() + explanation.others.sum()
+    assert contributed == pytest.approx(explanation.value - explanation.baseline, abs=5e-3)
+    assert any(np.abs(pick.changes).max() > 1e-4 for pick in explanation.picks)
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+@pytest.mark.parametrize("conv", ["mean", "gcn", "pool"])
+def test_means_are_weighted_on_request(small: Dataset, conv: str, layers: int) -> None:
+    data, other = related(small), related(small, heavy=7.0)
+    plain, weighed = (
+        MixGrained(conv=conv, layers=layers, fine=False, picks=4, weigh_picks=weigh) for weigh in (False, True)
+    )
+    training, scores = Training(epochs=2), {}
+    for method in (plain, weighed):
+        with pytest.warns(DataWarning, match="mg-gcn does not use the"):
+            run = mggcn.fit(data, method, training=training, device="cpu")
+        scores[method] = [run.predict(graph).probabilities for graph in (data, other)]
+    assert np.array_equal(*scores[plain])
+    assert np.array_equal(*scores[weighed]) == (conv == "pool")
+    assert ("weight" in weighed.unused(data.graph.schema)) == (conv == "pool")
+    assert "weight" in plain.unused(data.graph.schema)

@@ -73,6 +73,10 @@ def test_an_exported_model_of_our_recipe_scores_one_draw(small: Dataset, tmp_pat
         ({"skip": False}, "mg-gcn: cannot be exported with fine and near layers"),
         ({"fine": False}, "mg-gcn: cannot be exported with coarse and skip layers"),
         ({"padding": "none"}, "mg-gcn: cannot be exported with padding 'none', only with 'target'"),
+        (
+            {"weigh_picks": True},
+            "mg-gcn: cannot be exported with weigh_picks, because weights differ from batch to batch",
+        ),
         ({"conv": "lstm"}, "mg-gcn: cannot be exported with this convolution"),
     ],
 )

@@ -106,6 +106,19 @@ def test_values_of_edges_move_with_the_block(small: Dataset) -> None:
     assert {moved.edge_weight.device.type, moved.edge_type.device.type} == {"meta"}
 
 
+@given(graph=weighted_graphs())
+def test_without_a_pick_the_others_keep_their_edges(graph: Graph) -> None:
+    sampler = MixGrainedSampler(PickTable.of(graph), 4, edges=True)
+    (batch,) = sampler.batches(np.arange(graph.num_nodes), Key.of(2), graph.num_nodes)
+    members = batch.nodes.view(5, -1).T.numpy()
+    came_by = sampler.came_by(members)
+    for index in range(1, 5):
+        (block,) = sampler.blocks(np.delete(members, index, 1), np.delete(came_by, index, 1))
+        for name in ("edge_weight", "edge_type"):
+            expected = np.delete(getattr(batch.blocks[0], name).view(-1, 5).numpy(), index, 1)
+            np.testing.assert_array_equal(getattr(block, name).view(-1, 4), expected)
+
+
 @given(graph=weighted_graphs(), include_self=st.booleans(), weigh=st.booleans())
 def test_drawn_neighbours_have_edges(graph: Graph, include_self: bool, weigh: bool) -> None:
     sampler = NeighborSampler(graph, (2, 3), include_self, edges=True, weigh=weigh)
