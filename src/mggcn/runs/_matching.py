@@ -32,7 +32,7 @@ _AT_ONCE = 1 << 17
 
 
 def targets_of(data: Dataset, nodes: ArrayLike | None, ids: Iterable[object] | None) -> NDArray[np.int64]:
-    """The node numbers that a caller names by numbers, a mask or ids; all without copies if by neither."""
+    """The nodes that a caller names by numbers, a mask or ids; all but copies and other types if by neither."""
     if nodes is not None and ids is not None:
         raise InputError(f"{data.name}: nodes and ids both name nodes; give one of them")
     if isinstance(ids, str):

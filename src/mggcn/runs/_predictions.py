@@ -330,7 +330,7 @@ def separability(run: "Run", data: Dataset) -> float | None:
     rng = np.random.default_rng(run.record.seed)
     labelled = np.flatnonzero(parts_of([run], trained, np.arange(trained.num_nodes)) != NEW)
     others = rng.choice(data.num_nodes, min(4 * _MOST, data.num_nodes), replace=False)
-    others = others[parts_of([run], data, others) == NEW]
+    others = others[(parts_of([run], data, others) == NEW) & (others < data.num_nodes - data.others)]
     size = min(labelled.size, others.size, _MOST)
     if size < _FEWEST:
         return None

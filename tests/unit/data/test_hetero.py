@@ -13,6 +13,7 @@ from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.data._pyg import as_dataset, torch_geometric
 from mggcn.errors import DataWarning, InputError
+from mggcn.runs._predictions import separability
 
 pyg = torch_geometric("these tests")
 HeteroData = pyg.data.HeteroData
@@ -292,17 +293,18 @@ def test_inductive_training_is_refused() -> None:
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_what_only_nodes_of_another_type_show_is_learnt(is_sparse: bool) -> None:
     rng = np.random.default_rng(0)
-    data, shop = HeteroData(), np.arange(240) % 30
+    data, shop = HeteroData(), np.arange(240) % 120
     data["user"].x = torch.from_numpy(rng.random((240, 3)) if is_sparse else rng.normal(size=(240, 3))).float()
     if is_sparse:
         data["user"].x[torch.from_numpy(rng.random((240, 3)) < 0.7)] = 0
-    sells = rng.permutation(30) % 2  # sweets or tools
+    sells = rng.permutation(120) % 2  # sweets or tools
     data["user"].y = torch.from_numpy(sells[shop])
-    data["shop"].x = torch.from_numpy(np.stack([sells, rng.random(30)], axis=1)).float()
+    data["shop"].x = torch.from_numpy(np.stack([sells, rng.random(120)], axis=1)).float()
     data["user", "buys in", "shop"].edge_index = torch.from_numpy(np.stack([np.arange(240), shop]))
     run = mggcn.fit(data, settings={"epochs": 60}, device="cpu")
     assert run.dataset.is_sparse == is_sparse
     assert run.test_accuracy > 0.95
     predictions = run.predict(data)
     assert predictions.probabilities.shape == (240, 2)
+    assert separability(run, run.dataset) is None, "shops are no nodes that could have had labels"
     assert run.dataset.digest == as_dataset(data, "fit", needs_split=True).digest
