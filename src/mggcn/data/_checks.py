@@ -60,6 +60,10 @@ def check_descriptions(dataset: "Dataset") -> None:
     if len(dataset.classes) > MAX_CLASSES:
         raise InputError(f"classes: {len(dataset.classes):,} are more than {MAX_CLASSES:,}")
     check_names(dataset.classes, "classes")
+    if not 0 <= dataset.others <= dataset.num_nodes:
+        raise InputError(f"others: {dataset.others} of {dataset.num_nodes} nodes cannot be of other types")
+    if dataset.others and dataset.inductive:
+        raise InputError("inductive: training without test nodes would be without nodes of other types, too")
     check_names(dataset.feature_names, "feature_names")
     if dataset.feature_names and len(dataset.feature_names) != dataset.num_features:
         raise InputError(f"feature_names: {len(dataset.feature_names)} names for {dataset.num_features} features")

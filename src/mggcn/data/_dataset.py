@@ -56,6 +56,8 @@ class Dataset:
             the edge from v to u (in a graph of direction ``in``, from u to v).
         copies: the number of last nodes that are copies of others as of an earlier date, see
             :mod:`mggcn.ethereum._build`; they are trained and validated on, but not scored unless they are named.
+        others: the number of last nodes that are of other types than the targets, see :meth:`from_pyg`; they have no
+            labels, count as training nodes where features are scaled, and are not scored unless they are named.
         notes: what was left out or assumed when the data was read, one sentence each.
         mapped: the files of a mapped folder, which must not change.
         access: how the folder was read, and where what is computed from it is kept.
@@ -82,6 +84,7 @@ class Dataset:
     measures: Mapping[str, Measure] = field(default_factory=dict)
     edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     copies: int = 0
+    others: int = 0
     notes: tuple[str, ...] = ()
     mapped: MappedFiles | None = field(default=None)
     access: Access = field(default=AUTOMATIC)
@@ -152,6 +155,7 @@ class Dataset:
             "num_features": self.num_features,
         }
         content |= {"edge_types": self.graph.types} if self.graph.types else {}
+        content |= {"others": self.others} if self.others else {}
         return hashlib.sha256(json.dumps(msgspec.to_builtins(content), sort_keys=True).encode()).hexdigest()
 
     @property
@@ -169,8 +173,8 @@ class Dataset:
 
     @property
     def num_current(self) -> int:
-        """The number of nodes without copies."""
-        return self.num_nodes - self.copies
+        """The number of nodes without copies and those of other types."""
+        return self.num_nodes - self.copies - self.others
 
     @property
     def num_features(self) -> int:
@@ -187,10 +191,17 @@ class Dataset:
         """The share of the features' values that are not 0, see :func:`mggcn.data._features.density_of`."""
         return density_of(self.x)
 
-    @property
+    @cached_property
     def is_sparse(self) -> bool:
-        """Whether more than half of the features' values are 0, dense or CSR."""
-        return self.density < 0.5
+        """Whether more than half of the features' values are 0, dense or CSR.
+
+        With nodes of other types, only the features that the targets have are counted, for these.
+        """
+        if not self.others:
+            return self.density < 0.5
+        x = self.x[: self.num_nodes - self.others]
+        counts = np.asarray((x != 0).sum(axis=0)).reshape(-1)
+        return bool(counts.sum() < 0.5 * x.shape[0] * np.count_nonzero(counts))
 
     @property
     def warnings(self) -> tuple[str, ...]:

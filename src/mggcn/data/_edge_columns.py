@@ -62,7 +62,8 @@ class EdgeColumns:
         with np.errstate(over="ignore"):
             weights = numbers.astype(np.float32)
         is_number = kinds == KINDS.index("number")
-        bad = np.flatnonzero(~(is_number & np.isfinite(weights) & (weights >= 0)))
+        is_lost = (weights == 0) & (numbers > 0)
+        bad = np.flatnonzero(~(is_number & np.isfinite(weights) & (weights >= 0)) | is_lost)
         if bad.size:
             row = int(bad[0])
             value = shown(values[row])
@@ -73,7 +74,7 @@ class EdgeColumns:
             elif numbers[row] < 0:
                 problem = f": {value} is less than 0"
             else:
-                problem = f": {value} is not a finite 32-bit number"
+                problem = f": {value} is not a {'positive' if is_lost[row] else 'finite'} 32-bit number"
             raise InputError(f"{chunk.at(row)}: column {self.weight!r}{problem}; {self._without} reads no weights")
         return weights
 

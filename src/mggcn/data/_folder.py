@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -136,12 +137,20 @@ def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict
         return dict(zip(files, pool.map(read, files), strict=True))
 
 
+_PARSING = Lock()  # of headers, which are literals: threads that parse some at once fail at times in Python 3.11
+
+
 def read_array(path: Path, file: ArrayFile, mode: Literal["r", "c"] | None) -> NDArray[Any]:
     """Read an array, or map it in a ``mode`` of NumPy; InputError unless the file is as described."""
     try:
         check_npy(path)
-        mapped = None if 0 in file.shape else mode
-        array: NDArray[Any] = np.load(path, mmap_mode=mapped, allow_pickle=False)
+        mapped = None if 0 in file.shape else mode or "r"
+        with _PARSING:
+            array: NDArray[Any] = np.load(path, mmap_mode=mapped, allow_pickle=False)
+        if mode is None and isinstance(array, np.memmap):
+            order: Literal["C", "F"] = "C" if array.flags.c_contiguous else "F"
+            values = np.fromfile(path, array.dtype, array.size, offset=array.offset)
+            array = values.reshape(array.shape, order=order)
     except ARRAY_ERRORS as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
     if array.dtype.str != file.dtype or list(array.shape) != file.shape:

@@ -33,7 +33,7 @@ def from_arrays(
     edge_type: ArrayLike | None = None,
     types: Sequence[str] = (),
     y: NDArray[Any] | None = None,
-    num_targets: int | None = None,
+    others: int = 0,
     classes: Iterable[Any] | None = None,
     parts: Sequence[NDArray[Any] | None] = NO_SPLIT,
     seed: int | None = 0,
@@ -61,7 +61,7 @@ def from_arrays(
         types: the names of the types; their numbers if there are none.
         y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 or NaN for a node without a label; None
             if no node has one.
-        num_targets: how many of the first nodes can have labels; None for all.
+        others: how many of the last nodes are of other types than the targets.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
         parts: the nodes of train, val and test; None for a part that is not known.
         seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
@@ -95,7 +95,7 @@ def from_arrays(
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
-    num_unlabelled = int(np.sum(labels[:num_targets] == UNLABELLED))
+    num_unlabelled = int(np.sum(labels[: num_nodes - others] == UNLABELLED))
     if names and classes is None and num_unlabelled and all(part is None for part in parts):
         plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
         notes = [*notes, f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
@@ -112,7 +112,7 @@ def from_arrays(
         lists_edges_once=lists_edges_once,
         is_weighted=weight is not None,
     )
-    dataset = Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
+    dataset = Dataset(name, graph, made.x, labels, names, split, others=others, source=source, notes=notes, **fields)
     for text in shown:
         warn_caller(f"{name}: {text}", DataWarning)
     return dataset
@@ -186,7 +186,9 @@ def unused_notes(names: Iterable[str], origin: str) -> list[str]:
 def edge_values(names: Iterable[str]) -> list[str]:
     """Those names of arrays that stand for a value of each edge, such as PyG's edge_weight."""
     return sorted(
-        name for name in names if name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
+        name
+        for name in names
+        if name in ("weight", "weights") or (name.startswith("edge_") and name not in ("edge_index", "edge_type_names"))
     )
 
 

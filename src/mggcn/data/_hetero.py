@@ -61,7 +61,7 @@ def hetero_fields(
         "weights_from": " and ".join(sorted({found.weight_field for found in edges.values()})) + " of data",
         "edge_type": np.repeat(np.arange(len(edges)), [part.shape[1] for part in ends]),
         "types": _names(edges),
-        "num_targets": sizes[target],
+        "others": sum(sizes.values()) - sizes[target],
         "lists_edges_once": True,
         "notes": [*([f"not used: {', '.join(unused)}"] if unused else []), *several],
         "node_ids": _ids(stores, sizes),
@@ -217,7 +217,7 @@ def _made(
         matrix = np.concatenate([kind.toarray(), made.x], axis=1)
         return MadeFeatures(matrix, (*names, *made.names), notes=[*notes, *made.notes])
     parts = [np.empty((sizes[name], 0), np.float32) if part is None else part for name, part in x.items()]
-    names += [f"{name} {column}" for name, part in zip(x, parts, strict=True) for column in range(part.shape[1])]
+    names += [f"{name} x{column}" for name, part in zip(x, parts, strict=True) for column in range(part.shape[1])]
     num_filled = sum(part.shape[0] * part.shape[1] for part in parts) + kind.nnz
     if not all(isinstance(part, np.ndarray) for part in parts) or 2 * num_filled < num_nodes * len(names):
         wide = block_diag([csr_array(part) for part in parts], format="csr")

@@ -59,7 +59,7 @@ def ids_without_date(dataset: Dataset, nodes: NDArray[np.int64]) -> NDArray[np.g
     if dataset.node_ids is None:
         return ids
     ids = ids.astype(str)
-    is_copy = nodes >= dataset.num_current
+    is_copy = nodes >= dataset.num_nodes - dataset.copies
     ids[is_copy] = [text.rpartition(COPY)[0] for text in ids[is_copy].tolist()]
     return ids
 

@@ -206,7 +206,7 @@ def _build(name: str, root: Path | None, target: Path) -> Dataset:
     except Exception as error:  # noqa: BLE001 - PyG's classes raise whatever their hosts and files cause
         raise InputError(f"pyg:{name}: PyG could not load it from {home} ({first_line(error)})") from None
     if count != 1 or "edge_index" not in data:
-        raise InputError(f"pyg:{name}: {count} graphs or several kinds of nodes; one plain graph is needed")
+        raise InputError(f"pyg:{name}: {count} graphs or no edge_index; one graph is needed")
     inductive, source = class_name in _INDUCTIVE, f"torch_geometric.datasets.{class_name}"
     source += "; its split, inductive" if inductive else ""
     return save(from_pyg(data, title, None, "both", inductive, source), target)

@@ -1,7 +1,7 @@
 """Features of a node from the edges alone, for graphs without features.
 
 All are exact and take memory in proportion to the edges. Counts are as log(1 + count), because degrees have long tails.
-Clustering, cores and neighbours ignore the direction of edges; PageRank does not.
+Clustering, cores and neighbours ignore the direction of edges; PageRank does not. Weights and types do not count.
 """
 
 import numpy as np
@@ -24,17 +24,18 @@ def structural_features(graph: Graph) -> tuple[NDArray[np.float32], tuple[str, .
     - ``log PageRank``: of PageRank with damping 0.85 times the number of nodes, which is 1 on average.
     """
     whole = graph if graph.is_symmetric else Graph.from_edges(*graph.edges(), graph.num_nodes)
+    listing = graph.towards("in") if graph.direction == "directed" else graph
     degrees = np.diff(whole.indptr)
     columns = {"log degree": np.log1p(degrees)}
-    if not graph.is_symmetric:
-        stored, listed = np.diff(graph.indptr), np.bincount(graph.indices, minlength=graph.num_nodes)
-        incoming, outgoing = (stored, listed) if graph.direction == "in" else (listed, stored)
+    if not listing.is_symmetric:
+        stored, listed = np.diff(listing.indptr), np.bincount(listing.indices, minlength=graph.num_nodes)
+        incoming, outgoing = (stored, listed) if listing.direction == "in" else (listed, stored)
         columns |= {"log in-degree": np.log1p(incoming), "log out-degree": np.log1p(outgoing)}
     columns |= {
         "log mean neighbour degree": np.log1p(_neighbour_mean(whole, degrees)),
         "clustering": _clustering(whole, degrees),
         "log core number": np.log1p(_core_numbers(whole.indptr, whole.indices)),
-        "log PageRank": np.log(_pagerank(graph) * graph.num_nodes),
+        "log PageRank": np.log(_pagerank(listing) * graph.num_nodes),
     }
     return np.stack(list(columns.values()), axis=1).astype(np.float32), tuple(columns)
 

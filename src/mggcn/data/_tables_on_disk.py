@@ -167,7 +167,7 @@ class _OnDisk(TableImport):
         per_node, per_entry = _STRUCTURE_BYTES
         paths = {name: self._folder.path / f"{name}.npy" for name in ("indptr", "indices", *RELATIONS)}
         of_relations = sum(paths[name].stat().st_size for name in RELATIONS if paths[name].is_file())
-        needed = self._num_nodes * per_node + self._folder.num_rows("indices") * per_entry + of_relations
+        needed = self._num_nodes * per_node + self._folder.num_rows("indices") * per_entry + 2 * of_relations
         needed //= 10**6
         if needed > self._memory:
             raise InputError(

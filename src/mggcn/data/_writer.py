@@ -60,6 +60,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     encoding: tuple[ColumnEncoding, ...] = ()
     measures: dict[str, Measure] = {}
     copies: int = 0
+    others: int | msgspec.UnsetType = msgspec.UNSET
     notes: tuple[str, ...] = ()
     tables: dict[str, str] = {}
     files: dict[str, ArrayFile] = {}
@@ -69,7 +70,8 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
 def described(owner: object) -> dict[str, Any]:
     """The fields that a data set and ``meta.json`` have in common, of either."""
     names = ("name", "classes", "inductive", "source", "id_name", "feature_names", "encoding", "measures")
-    return {name: getattr(owner, name) for name in (*names, "copies", "notes")}
+    fields = {name: getattr(owner, name) for name in (*names, "copies", "others", "notes")}
+    return {name: value for name, value in fields.items() if name != "others" or value}
 
 
 def is_dataset(folder: str | Path) -> bool:

@@ -48,13 +48,14 @@ class Scaler:
     def fit(cls, kind: Scaling, dataset: Dataset, *, sum_rows: int = _SUM_ROWS) -> "Scaler":
         """Fit on the training nodes; ``auto`` is ``row`` if most values of the features are 0, else ``standard``.
 
-        Sums are added up over ``sum_rows`` nodes at a time, which decides their last digits.
+        Nodes of other types than the targets count as training nodes: these do not have their features. Sums are added
+        up over ``sum_rows`` nodes at a time, which decides their last digits.
         """
         if kind == "auto":
             kind = "row" if dataset.is_sparse else "standard"
         if kind not in FITTED or dataset.split is None:
             return cls(kind)
-        train = dataset.split.train
+        train = np.concatenate([dataset.split.train, np.arange(dataset.num_nodes - dataset.others, dataset.num_nodes)])
         parts = [train[start : start + sum_rows] for start in range(0, train.size, sum_rows)]
         if kind == "tfidf":
             counts = sum(np.asarray((dataset.x[part] != 0).sum(axis=0)).reshape(-1) for part in parts)

@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from mggcn import graph
 from mggcn._io import files
 from mggcn.data import _writer, load_folder, save
 from mggcn.data._dataset import Dataset
+from mggcn.data._folder import read_array
 from mggcn.errors import InputError
 from tests import checksums
 
@@ -165,6 +167,33 @@ def test_mapped_relations_are_checked(
     for mmap in (False, True):
         with pytest.raises(InputError, match=message):
             load_folder(tmp_path / "d", mmap=mmap)
+
+
+def test_headers_are_parsed_one_after_the_other(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, inside = np.load, []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        inside.append(None)
+        time.sleep(0.01)
+        assert len(inside) == 1
+        array = load(*arguments, **options)
+        inside.pop()
+        return array
+
+    save(related(small, "all"), tmp_path / "d")
+    monkeypatch.setattr(np, "load", counted)
+    assert load_folder(tmp_path / "d").digest == related(small, "all").digest
+
+
+def test_a_matrix_by_columns_is_read_as_it_is(small: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, np.asfortranarray(small.x))
+    described = _writer.ArrayFile(small.x.dtype.str, [*small.x.shape], "")
+    array = read_array(path, described, None)
+    assert np.array_equal(array, small.x)
+    assert not isinstance(array, np.memmap)
 
 
 def test_names_and_attributes_must_fit(small: Dataset) -> None:

@@ -1,12 +1,15 @@
 """HeteroData as one graph: nodes of the target type first, a feature for each type, types of edges."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import mggcn
+from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.data._pyg import as_dataset, torch_geometric
 from mggcn.errors import DataWarning, InputError
@@ -54,9 +57,10 @@ def test_nodes_edges_and_features() -> None:
     assert (made.name, made.source) == ("pyg", "torch_geometric HeteroData")
     assert made.ids_of([0, 4, 5, 7, 9]).tolist() == ["paper 0", "paper 4", "author 0", "topic 0", "topic 2"]
     assert made.y.tolist() == [0, 1, 0, 1, -1] + [-1] * 5
+    assert (made.others, made.num_current) == (5, 5)
     assert _edges(made) == WRITTEN | CITED | {HAS}
     assert made.graph.types == ("writes", "cites", "has")
-    assert made.feature_names == ("type=paper", "type=author", "type=topic", "paper 0", "paper 1", "author 0")
+    assert made.feature_names == ("type=paper", "type=author", "type=topic", "paper x0", "paper x1", "author x0")
     assert made.x.toarray()[[1, 6, 9]].tolist() == [[1, 0, 0, 2, 3, 0], [0, 1, 0, 0, 0, 8], [0, 0, 1, 0, 0, 0]]
     both = Dataset.from_pyg(_data(), target="paper", seed=None, direction="both")
     assert both.graph.relations_of(0).indices.tolist() == [1, 2, 5, 6]
@@ -270,13 +274,35 @@ def test_a_target_is_for_hetero_data() -> None:
         Dataset.from_pyg(pyg.data.Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]])), target="paper")
 
 
-@pytest.mark.filterwarnings("ignore::mggcn.errors.InputWarning")
-def test_hetero_data_can_be_trained_on_as_it_is() -> None:
-    data = HeteroData()
-    data["user"].x = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
-    data["user"].y = torch.arange(40) % 2
-    data["shop"].num_nodes = 4
-    data["user", "buys", "shop"].edge_index = torch.stack([torch.arange(40), torch.arange(40) % 4])
-    run = mggcn.fit(data, settings={"epochs": 1}, device="cpu")
+def test_folders_keep_the_number_of_other_nodes(tmp_path: Path) -> None:
+    made = Dataset.from_pyg(_data(), seed=None, direction="directed")
+    loaded = load_folder(save(made, tmp_path / "d").path)
+    assert (loaded.digest, loaded.others, loaded.graph.types) == (made.digest, 5, made.graph.types)
+    assert "others" not in (save(replace(made, others=0), tmp_path / "e").path / "meta.json").read_text()
+    assert replace(made, others=0).digest != made.digest
+
+
+def test_inductive_training_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^pyg: inductive: training without test nodes would be without nodes of oth"):
+        Dataset.from_pyg(_data(), seed=None, direction="both", inductive=True)
+    with pytest.raises(InputError, match=r"^others: 11 of 10 nodes cannot be of other types$"):
+        replace(Dataset.from_pyg(_data(), seed=None, direction="both"), others=11)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_what_only_nodes_of_another_type_show_is_learnt(is_sparse: bool) -> None:
+    rng = np.random.default_rng(0)
+    data, shop = HeteroData(), np.arange(240) % 30
+    data["user"].x = torch.from_numpy(rng.random((240, 3)) if is_sparse else rng.normal(size=(240, 3))).float()
+    if is_sparse:
+        data["user"].x[torch.from_numpy(rng.random((240, 3)) < 0.7)] = 0
+    sells = rng.permutation(30) % 2  # sweets or tools
+    data["user"].y = torch.from_numpy(sells[shop])
+    data["shop"].x = torch.from_numpy(np.stack([sells, rng.random(30)], axis=1)).float()
+    data["user", "buys in", "shop"].edge_index = torch.from_numpy(np.stack([np.arange(240), shop]))
+    run = mggcn.fit(data, settings={"epochs": 60}, device="cpu")
+    assert run.dataset.is_sparse == is_sparse
+    assert run.test_accuracy > 0.95
+    predictions = run.predict(data)
+    assert predictions.probabilities.shape == (240, 2)
     assert run.dataset.digest == as_dataset(data, "fit", needs_split=True).digest
-    assert run.predict(data).probabilities.shape[1] == 2

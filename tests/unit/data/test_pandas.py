@@ -12,6 +12,7 @@ import mggcn
 from mggcn.data._columns import ColumnEncoding
 from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
+from mggcn.graph import EdgeSchema
 
 EDGES = pd.DataFrame({"source": [10, 20, 30, 40], "target": [20, 30, 40, 10]})
 
@@ -88,6 +89,37 @@ def test_missing_values_of_every_type_are_filled_and_marked(values: object, kind
     first = {"number": 1, "boolean": 1, "date": 1, "category": 0}[kind]
     assert column.mean == first, "only the first node is a training node"
     assert data.x[1, 0] == first
+
+
+def test_directions_weights_and_types_of_edges() -> None:
+    edges = pd.DataFrame(
+        {
+            "source": [10, 10, 20, 30],
+            "target": [20, 20, 10, 40],
+            "weight": pd.array([2, 3, 1, 0], dtype="Int64"),
+            "kind": pd.Categorical(["pays", "pays", "knows", "pays"]),
+        }
+    )
+    data = Dataset.from_pandas(edges, nodes(), direction="directed", type_column="kind", features="none")
+    assert data.graph.schema == EdgeSchema(directed=True, weighted=True, types=("knows", "pays"))
+    assert data.graph.relations_of(0).weight.tolist() == [1, 5]
+    assert data.notes == (
+        "weights of edges: column 'weight' of edges; weight_column='none' leaves them out",
+        "1 edge of weight 0 removed",
+        "1 parallel edge joined, weights added",
+    )
+    plain = edges.rename(columns={"weight": "amount"})
+    assert Dataset.from_pandas(plain[["source", "target"]], nodes(), direction="both").graph.schema.is_plain
+    assert Dataset.from_pandas(
+        plain[["source", "target", "amount"]], nodes(), weight_column="amount", direction="both"
+    ).graph.schema == EdgeSchema(weighted=True)
+    edges.loc[2, "weight"] = pd.NA
+    with pytest.raises(InputError, match=r"edges\.loc\[2\]: column 'weight' is empty; weight_column='none'"):
+        Dataset.from_pandas(edges, nodes())
+    for bad in (np.nan, -1.0, np.inf):
+        edges["weight"] = [2.0, 3.0, bad, 1.0]
+        with pytest.raises(InputError, match=r"edges\.loc\[2\]: column 'weight'"):
+            Dataset.from_pandas(edges, nodes())
 
 
 def test_the_index_is_the_id_if_there_is_no_such_column() -> None:

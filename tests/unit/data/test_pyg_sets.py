@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from mggcn.data import load
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features, csr_parts
+from mggcn.data._from_arrays import edge_values
 from mggcn.data._pyg import torch_geometric
 from mggcn.data._split import Split
 from mggcn.errors import DataWarning, InputError
@@ -66,6 +67,7 @@ def test_weights_types_and_directions_there_and_back(graph: Graph) -> None:
     before = Dataset("mine", graph, np.ones((graph.num_nodes, 1), np.float32), np.full(graph.num_nodes, -1), ())
     data = before.to_pyg()
     data.validate()
+    assert set(edge_values(data.keys())) == {"edge_weight", *(["edge_type"] if graph.types else [])}
     after = Dataset.from_pyg(data, "mine", direction=graph.direction)
     assert (after.digest, after.graph.types) == (before.digest, graph.types)
     assert data.num_edges == graph.num_edges * (2 if graph.direction == "both" else 1)
@@ -190,7 +192,12 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
         def __init__(self, root: str, name: str, force_reload: bool = False):
             assert force_reload
             assert root.endswith("pyg/Toy")
-            super().__init__([_chain(20)] if name == "one" else [_chain(), _chain()])
+            graphs = {"one": [_chain(20)], "two": [_chain(), _chain()], "kinds": [kinds]}
+            super().__init__(graphs[name])
+
+    kinds = torch_geometric("this test").data.HeteroData({"paper": _chain(20).to_dict(), "topic": {"num_nodes": 2}})
+    del kinds["paper"].edge_index
+    kinds["paper", "has", "topic"].edge_index = torch.tensor([[0, 1], [0, 1]])
 
     monkeypatch.setattr(datasets, "Toy", Toy, raising=False)
     monkeypatch.setattr(datasets, "__all__", ["Toy"])
@@ -204,6 +211,8 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
     monkeypatch.setattr(datasets, "Toy", Toy)
     with pytest.raises(InputError, match="pyg:Toy/two: 2 graphs"):
         load("pyg:Toy/two")
+    data = load("pyg:Toy/kinds")
+    assert (data.num_current, data.others, data.graph.types) == (20, 2, ("has",))
 
 
 def test_without_pyg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):

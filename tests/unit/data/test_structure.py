@@ -19,7 +19,7 @@ def graphs(num_nodes: int, num_edges: int, seed: int, direction: str) -> tuple[G
     return Graph.from_edges(source, target, num_nodes, direction=direction), theirs
 
 
-@pytest.mark.parametrize("direction", ["both", "in", "out"])
+@pytest.mark.parametrize("direction", ["both", "in", "out", "directed"])
 @pytest.mark.parametrize(("num_nodes", "num_edges"), [(40, 30), (60, 400), (200, 1500)])
 def test_every_feature_equals_networkx(direction: str, num_nodes: int, num_edges: int) -> None:
     ours, theirs = graphs(num_nodes, num_edges, num_nodes, direction)
@@ -44,6 +44,17 @@ def test_every_feature_equals_networkx(direction: str, num_nodes: int, num_edges
     assert x.dtype == np.float32
     for name, values in expected.items():
         np.testing.assert_allclose(columns[name], values, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("direction", ["both", "in", "directed"])
+def test_weights_and_types_do_not_count(direction: str) -> None:
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 50, (2, 300))
+    kinds = {"weight": rng.random(300) + 0.1, "edge_type": rng.integers(0, 3, 300)}
+    plain = structural_features(Graph.from_edges(source, target, 50, direction=direction))
+    related = structural_features(Graph.from_edges(source, target, 50, direction=direction, **kinds))
+    assert related[1] == plain[1]
+    assert np.array_equal(related[0], plain[0])
 
 
 def test_shapes_with_known_values() -> None:

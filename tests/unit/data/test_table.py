@@ -139,6 +139,7 @@ BAD_CELLS = [
     ("a7,b2,-0.5,pays", "line 2: column 'weight': '-0.5' is less than 0"),
     ("a7,b2,inf,pays", "line 2: column 'weight': 'inf' is not a finite 32-bit number"),
     ("a7,b2,1e39,pays", "line 2: column 'weight': '1e39' is not a finite 32-bit number"),
+    ("a7,b2,1e-50,pays", "line 2: column 'weight': '1e-50' is not a positive 32-bit number"),
     ("a7,b2,nan,pays", "line 2: column 'weight': 'nan' is not a number"),
     ("a7,b2,much,pays", "line 2: column 'weight': 'much' is not a number"),
     ("a7,b2,true,pays", "line 2: column 'weight': 'true' is not a number"),

@@ -150,7 +150,7 @@ def test_weights_of_two_directions_are_added_with_a_warning(data: Data) -> None:
     data.edge_weight, data.edge_type = data.edge_weight.repeat(2), data.edge_type.repeat(2)
     MixGrainedLoader(data, picks=2)
     data.edge_weight = data.edge_weight * torch.linspace(1, 2, data.num_edges)
-    with pytest.warns(DataWarning, match="edges given in both directions: weights added"):
+    with pytest.warns(DataWarning, match="given in both directions: weights added"):
         MixGrainedLoader(data, picks=2)
     MixGrainedLoader(data, picks=2, direction="both")
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputWarning
+from mggcn.graph import Graph
 from mggcn.kernels import threads
 from mggcn.training import _scaling as scaling
 from mggcn.training._scaling import Scaled, Scaler
@@ -35,6 +36,22 @@ def test_standard_is_fitted_on_training_nodes_only(small: Dataset, sparse: bool)
     np.testing.assert_allclose(train.std(axis=0)[:2], 1, atol=1e-4)
     assert abs(scaled[small.split.test].mean(axis=0)).max() > 1e-3
     assert np.all(scaled[:, 2] == 0), "a constant column has no deviation to divide by"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_nodes_of_other_types_count_as_training_nodes(small: Dataset, sparse: bool) -> None:
+    x = np.vstack([np.hstack([small.x, np.zeros_like(small.x)]), np.hstack([np.zeros((5, 3)), small.x[:5] + 7])])
+    graph = Graph.from_edges(*small.graph.edges(), small.num_nodes + 5)
+    y = np.append(small.y, np.full(5, -1))
+    features = either(x.astype(np.float32), sparse=sparse)
+    data = Dataset("two", graph, features, y, small.classes, small.split, others=5)
+    assert not warned(data)
+    fitted = np.append(small.split.train, np.arange(small.num_nodes, small.num_nodes + 5))
+    scaled = Scaler.fit("standard", data).apply(data.x)[fitted].astype(np.float64)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-4)
+    np.testing.assert_allclose(scaled.std(axis=0), 1, atol=1e-4)
+    only_targets = replace(small, x=either(small.x, sparse=sparse))
+    assert data.is_sparse == only_targets.is_sparse
 
 
 @pytest.mark.parametrize("sparse", [False, True])
