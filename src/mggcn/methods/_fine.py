@@ -11,7 +11,7 @@ of entries.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
@@ -215,7 +215,9 @@ class Fine:
             return None
         if isinstance(x := view.x, np.ndarray):
             return None
-        averages = tuple(self._operator(view.graph, group) for group in self.groups)
+        averages = tuple(
+            view.once(("average", self, group), partial(self._operator, view.graph, group)) for group in self.groups
+        )
         rows = (EVAL_BATCH if view.training is None else view.training.batch_size) * members
         averaged = _entries_of_averages(x, averages, self.hops, rows)
         later = _entries_of_products(x, averages, self.hops, rows)
