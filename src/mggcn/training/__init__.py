@@ -46,7 +46,6 @@ from mggcn.training._record import (
     recipe_words,
     record_content,
     seconds_until,
-    selection_words,
     spaced,
     unfinished,
 )

@@ -146,17 +146,6 @@ def recipe_words(settings: Mapping[str, Any], first: Mapping[str, Any]) -> str:
     return " ".join(words) or "the method's recipe"
 
 
-def selection_words(members: Sequence[Member], val_loss: float) -> str:
-    """What was selected of a portfolio, and why; ``val_loss`` is that of what was selected."""
-    numbers = [str(number) for number, member in enumerate(members, 1) if member.selected]
-    reason = f"the lowest validation loss, {val_loss:.4f}"
-    if len(numbers) == 1:
-        return f"recipe {numbers[0]}: {reason}"
-    best = min(member.val_loss for member in members)
-    listed = f"{', '.join(numbers[:-1])} and {numbers[-1]}"
-    return f"the mean of recipes {listed}: {reason} (the best alone has {best:.4f})"
-
-
 def mean(values: Iterable[float | None]) -> float | None:
     """The mean over the classes that have a value; None if none has."""
     known = [value for value in values if value is not None]

@@ -18,6 +18,7 @@ from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments import group, read_records
+from mggcn.experiments._recipes import recipe_table, selection
 from mggcn.experiments._records import pack, unpack
 from mggcn.methods import MixGrained, published
 from mggcn.methods import _fine as fine
@@ -30,7 +31,7 @@ from mggcn.runs._run_folder import RunFolder
 from mggcn.training import Training
 from mggcn.training import _environment as environment
 from mggcn.training._metrics import Scores
-from mggcn.training._record import Epoch, Member, RunRecord, recipe_words, selection_words
+from mggcn.training._record import Epoch, RunRecord, recipe_words
 from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
@@ -299,11 +300,23 @@ def test_recipes_in_words() -> None:
     first = {"conv": "mean", "skip_self": True, "picks": 4}
     assert recipe_words(first, first) == "the method's recipe"
     assert recipe_words({"conv": "pool", "skip_self": False, "picks": 4}, first) == "conv=pool skip_self=false"
-    one = Member({}, 0.5, 0.9, 10, 8, 1.0, stopped=False, selected=True)
-    other = replace(one, val_loss=0.6, selected=False)
-    assert selection_words([other, one], 0.5) == "recipe 2: the lowest validation loss, 0.5000"
-    both = selection_words([one, replace(other, selected=True)], 0.4)
-    assert both == "the mean of recipes 1 and 2: the lowest validation loss, 0.4000 (the best alone has 0.5000)"
+
+
+def test_what_was_selected_and_why(mean_run: Run) -> None:
+    record = mean_run.record
+    assert selection(record) == (
+        "the mean of recipes 1 and 3: the lowest validation loss, 0.2500 (the best alone has 0.2000)"
+    )
+    members = [replace(member, selected=number == 2) for number, member in enumerate(record.portfolio or (), 1)]
+    assert selection(replace(record, portfolio=members)) == "recipe 2: the lowest validation loss, 0.9000"
+    assert selection(replace(record, portfolio=None)) == ""
+    table = recipe_table(record)
+    assert [row[0] for row in table.texts] == [
+        "1  the method's recipe",
+        "2  conv=pool",
+        "3  picks=6 skip_self=false padding=none",
+    ]
+    assert [row[-1] for row in table.texts] == ["selected", "–", "selected"]
 
 
 # Folders
@@ -400,6 +413,7 @@ def test_an_ensemble_averages_all_recipes(mean_run: Run, small: Dataset) -> None
     single = fit_plan(small, plan_of(small, [{}]))
     both = Ensemble([mean_run, single])
     assert len(both.runs) == 3
+    assert both.predict(small).model == "mg-gcn-seed0 + mg-gcn-seed0"
     p = np.mean([replace(run, others=()).predict(small).probabilities for run in both.runs], axis=0)
     assert np.allclose(both.predict(small).probabilities, p)
     with pytest.raises(InputError, match="2 models have no mean"):
