@@ -22,7 +22,7 @@ from mggcn.experiments._recipes import recipe_table, selection
 from mggcn.experiments._records import pack, unpack
 from mggcn.methods import MixGrained, published
 from mggcn.methods import _fine as fine
-from mggcn.runs import Ensemble, resolve
+from mggcn.runs import Ensemble, continued, resolve
 from mggcn.runs._fitting import fit_plan
 from mggcn.runs._plan import Plan
 from mggcn.runs._portfolio import Choice, Rival
@@ -456,6 +456,37 @@ def test_an_interrupted_portfolio_ends_as_if_it_had_not_been(
     names = [{str(file.relative_to(folder)) for file in folder.rglob("*")} for folder in tmp_path.iterdir()]
     assert names[0] == names[1]
     assert not any(name.startswith("checkpoint") for name in names[0])
+
+
+def test_recipes_that_were_stopped_are_stopped_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rival, "is_ahead_of", lambda rival, epochs: bool(rival.curve) and len(epochs) >= 3)
+    data = small_dataset()
+    plan = plan_of(data)
+    whole = RunFolder.create(tmp_path / "whole", data, plan).train(every=0)
+    assert [member.epochs for member in whole.record.portfolio or ()] == [6, 3, 3]
+    assert [member.stopped for member in whole.record.portfolio or ()] == [False, True, True]
+    assert whole.runs == (whole,), "what was stopped is not selected"
+    with pytest.raises(KeyboardInterrupt):
+        RunFolder.create(tmp_path / "run", data, plan).train(Interrupt(11), every=0)
+    trained = Interrupt(-1)
+    resumed = mggcn.resume(tmp_path / "run", data, progress=trained)
+    assert -1 - trained.left == 1
+    assert without_times(resumed) == without_times(whole)
+
+
+def test_an_interrupted_run_of_an_experiment_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rival, "is_ahead_of", lambda *_: False)
+    data = small_dataset()
+    plan, whole, after = plan_of(data), fit_plan(data, plan_of(data)), Interrupt(8)
+    folder = tmp_path / "unfinished"
+    with pytest.raises(KeyboardInterrupt), continued(folder, plan, after, 0) as checkpoints:
+        fit_plan(data, plan, after, checkpoints)
+    trained = Interrupt(-1)
+    with continued(folder, plan, trained) as checkpoints:
+        run = fit_plan(data, plan, trained, checkpoints)
+    assert -1 - trained.left == 10
+    assert without_times(run) == without_times(whole)
+    assert not folder.exists()
 
 
 def test_a_folder_with_a_mean_is_written_and_read(
