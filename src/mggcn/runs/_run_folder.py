@@ -1,7 +1,8 @@
 """Folders of runs: created, continued and read; what starts a run, resumes it, or starts from its weights.
 
 A folder holds ``config.toml`` from the start, checkpoints now and then, and the record last: ``record.json`` marks a
-run as finished, and its checkpoints are then removed. The runs of an experiment or a search have no folder of their
+run as finished, and its checkpoints are then removed. Of a portfolio, every recipe has a folder of checkpoints inside,
+which stays until all are trained. The runs of an experiment or a search have no folder of their
 own, only checkpoints.
 """
 
