@@ -303,7 +303,7 @@ def resolve(
         device: of the model.
         warm_start: as in :class:`Plan`.
         members: the settings that each recipe of a portfolio changes, also given ones; of the preset ``default`` they
-            are those of ``published.toml`` when None, without given settings.
+            are those of ``published.toml`` when None, without given settings. Naming some switches the portfolio on.
     """
     if isinstance(data, str | Dataset):
         data = DataIdentity(data) if isinstance(data, str) else DataIdentity.of(data)
@@ -316,7 +316,8 @@ def resolve(
         raise InputError(f"training: must be a Training, not {type(training).__name__}; single settings go in settings")
     is_given = training is not None
     if training is None:
-        training = settings.build(Training, presets[1] | of_training)
+        trains_all: dict[str, object] = {"portfolio": "auto"} if members else {}
+        training = settings.build(Training, presets[1] | trains_all | of_training)
     elif of_training:
         raise InputError(f"{next(iter(of_training))}: given in the settings and in training; name it once")
     _log.debug("%s on %s: settings resolved", methods.method_name(kind), data.name)

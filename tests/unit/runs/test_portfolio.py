@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from mggcn.training import Training
 from mggcn.training import _environment as environment
 from mggcn.training._metrics import Scores
 from mggcn.training._record import Epoch, RunRecord, recipe_words
+from tests import checksums, tampering
 from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
@@ -142,6 +144,12 @@ def test_the_identity_has_all_recipes(small: Dataset) -> None:
     assert plan.digest == plan_of(small, [*MEMBERS, {"conv": "mean"}]).digest
     assert json.loads(json.dumps(plan.identity)) == plan.identity
     assert replace(plan, seed=3).recipes[2].seed == 3
+
+
+def test_naming_recipes_switches_the_portfolio_on(small: Dataset) -> None:
+    for method in ("mg-gcn", "mlp"):
+        assert len(resolve(method, small, members=[{}, {"hidden": 3}]).recipes) == 2
+    assert resolve("mlp", small, {"portfolio": "none"}, members=[{}, {"hidden": 3}]).members == ()
 
 
 @pytest.mark.parametrize(
@@ -374,6 +382,21 @@ def test_records_of_impossible_portfolios_are_refused(
     RunRecord.of(values)
     with pytest.raises(ValueError, match=problem):
         RunRecord.of(values | {"portfolio": change(values["portfolio"])})
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_a_changed_record_is_refused_or_gives_the_same_answer(
+    mean_run: Run, small: Dataset, tmp_path: Path, number: int
+) -> None:
+    saved, draw = mean_run.save(tmp_path / "run"), Random(number)  # noqa: S311
+    path = tmp_path / "run/record.json"
+    fields = [field for field in tampering.fields_of(checksums.values_of(path)) if field[0] in ("portfolio", "files")]
+    tampering.change_field(path, draw.choice(fields), draw.choice([*tampering.VALUES, tampering.DELETED]))
+    try:
+        found = mggcn.load_run(tmp_path / "run").predict(small).probabilities
+    except InputError:
+        return
+    assert np.array_equal(found, saved.predict(small).probabilities)
 
 
 def test_reports_count_a_portfolio_as_one_run(mean_run: Run, tmp_path: Path) -> None:
