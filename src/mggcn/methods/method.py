@@ -91,7 +91,8 @@ class GraphView:
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
         """What ``make`` computes of this graph and its features; ``what`` names it and all settings it depends on."""
-        return self.shared.once((self.part, self.scaled.scaler.kind, self.compute.dtype, what), make)
+        compute = self.compute
+        return self.shared.once((self.part, self.scaled.scaler.kind, compute.device, compute.dtype, what), make)
 
     @cached_property
     def known_labels(self) -> NDArray[np.int64]:

@@ -102,7 +102,7 @@ def _fit_portfolio(
     if others:
         scores = choice.scores
         record = replace(record, val_loss=scores.loss, val_accuracy=scores.accuracy, val_macro_f1=scores.macro_f1)
-    return replace(best, record=record, portfolio=whole, others=tuple(others))
+    return replace(best, record=record, portfolio=whole).with_others(others)
 
 
 def _log_test(seconds: float) -> None:

@@ -25,7 +25,9 @@ from mggcn._io.files import replacing
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, as_dataset, load_with
 from mggcn.errors import InputError, unknown, warn_caller
+from mggcn.graph import EdgePart
 from mggcn.keys import Key
+from mggcn.methods import Shared
 from mggcn.runs._explaining import Explanation, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._matching import SPLIT, SplitIds, match, parts_of, targets_of
@@ -265,6 +267,7 @@ class Run(Ensemble):
         portfolio: the plan of the portfolio of which this is the best recipe; None if one recipe was trained.
         others: the other recipes of the portfolio if their mean with this one was selected: its probabilities are those
             of the run, and its test metrics those of the record.
+        matched: of a run with others, the last graph that was scored, as the methods read it; they share the list.
     """
 
     record: RunRecord
@@ -279,6 +282,7 @@ class Run(Ensemble):
     prepared: list[tuple[Dataset, Inference]] = field(default_factory=list)
     portfolio: Plan | None = None
     others: "tuple[Run, ...]" = ()
+    matched: list[tuple[Dataset, frozenset[EdgePart], Dataset, Shared]] | None = None
 
     def __repr__(self) -> str:
         record, name = self.record, self.path or f"seed {self.record.seed}"
@@ -351,12 +355,31 @@ class Run(Ensemble):
         for graph, inference in self.prepared:
             if graph is dataset and inference.compute.device.type == device.type:
                 return replace(inference, model=model, draws=draws)
-        matched = match(dataset, self.record, self.plan.method.edge_parts)
+        matched, shared = self._match(dataset)
         compute = self.plan.compute(device, dataset=matched)
-        view = self.plan.method.prepare(methods.view_of(matched, self.scaler, model, self.key, compute)).eval
+        view = self.plan.method.prepare(methods.view_of(matched, self.scaler, model, self.key, compute, shared)).eval
         inference = Inference(model, view, self.key, compute, draws)
         self.prepared[1:] = [(dataset, inference)]
         return inference
+
+    def _match(self, dataset: Dataset) -> tuple[Dataset, Shared]:
+        """The graph with the features of the run, matched and prepared once for all recipes of a mean."""
+        parts = self.plan.method.edge_parts
+        for graph, of_parts, matched, shared in self.matched or ():
+            if graph is dataset and of_parts == parts:
+                return matched, shared
+        matched, shared = match(dataset, self.record, parts), Shared()
+        if self.matched is not None:
+            kept = [entry for entry in self.matched if entry[0] is dataset]
+            self.matched[:] = [*kept, (dataset, parts, matched, shared)]
+        return matched, shared
+
+    def with_others(self, others: "Sequence[Run]") -> "Run":
+        """This run as the best of several recipes whose mean was selected."""
+        if not others:
+            return self
+        matched: list[tuple[Dataset, frozenset[EdgePart], Dataset, Shared]] = []
+        return replace(self, matched=matched, others=tuple(replace(run, matched=matched) for run in others))
 
     def export(self, path: str | Path, batch_size: int = 1) -> None:
         """Write the model with ``torch.export``, as a program that scores batches without this package.

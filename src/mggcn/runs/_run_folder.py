@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,6 +72,7 @@ def fit(
     checkpoint_every: float = EVERY,
     warm_start: Run | str | Path | None = None,
     direction: Direction | None = None,
+    members: Sequence[Mapping[str, object]] | None = None,
 ) -> Run:
     """Train a method on a data set and test the best epoch's weights.
 
@@ -101,6 +102,9 @@ def fit(
             matched as in :meth:`Run.predict`.
         direction: which neighbours the nodes of a ``Data`` have, see :meth:`mggcn.Dataset.from_pyg`; the graph of a
             Dataset has its own.
+        members: for each recipe of a portfolio, at most four, what it changes in the settings; they are trained one
+            after the other, and the best or a mean is selected. With the setting ``portfolio="auto"`` they are those
+            of the method when None.
     """
     if direction is not None and isinstance(dataset, Dataset):
         raise InputError(f"direction: {dataset.name} has the direction {dataset.graph.direction!r} already")
@@ -126,6 +130,7 @@ def fit(
         seed=seed,
         device=choose_device(device),
         warm_start=origin.as_origin() if origin else None,
+        members=members,
     )
     if unused := plan.unused_parts(dataset.graph):
         warnings.warn(f"{dataset.name}: {unused}", DataWarning, stacklevel=2)
@@ -239,8 +244,7 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
         root=root,
         stored_split=split,
         portfolio=portfolio,
-        others=tuple(load_run(path / name, allow_import=allow_import, root=root) for name in others),
-    )
+    ).with_others([load_run(path / name, allow_import=allow_import, root=root) for name in others])
 
 
 def load_data(name: str, root: Path | None, ranks: Ranks, access: Access = AUTOMATIC) -> Dataset:

@@ -122,6 +122,7 @@ class Checkpoints:
         if not every >= 0:
             raise InputError(f"checkpoint_every: {every:g} seconds is less than 0")
         self.folder, self._ranks, self._keeps_end = folder, ranks, keeps_end
+        self._run = folder.parent  # as messages name it
         self.state: State | None = None
         self._latest: State | None = None
         self._identity, self._every, self.write_seconds = json.loads(json.dumps(identity)), every, 0.0
@@ -153,7 +154,9 @@ class Checkpoints:
 
     def of_member(self, number: int, identity: Identity) -> "Checkpoints":
         """The checkpoints of a recipe of the run's portfolio, in a folder inside this one."""
-        return Checkpoints(self.folder / str(number), identity, self._every, self._ranks, keeps_end=True)
+        member = Checkpoints(self.folder / str(number), identity, self._every, self._ranks, keeps_end=True)
+        member._run = self._run
+        return member
 
     @property
     def resumed(self) -> int:
@@ -219,9 +222,9 @@ class Checkpoints:
                 continue
             but, warnings = "; it was started with", []
             if changed := difference(read.identity, self._identity, but):
-                raise InputError(f"{self.folder.parent}: cannot be resumed with {changed}")
+                raise InputError(f"{self._run}: cannot be resumed with {changed}")
             if changed := difference(read.environment, self._environment(), but):
-                warnings += [f"{self.folder.parent}: resumed with {changed}; results may differ in their last digits"]
+                warnings += [f"{self._run}: resumed with {changed}; results may differ in their last digits"]
             state = State(read.fitted, tensors, read.seconds, read.resumed)
             for other, problem in damaged:
                 warnings += [f"{other}: damaged ({problem}), so the checkpoint of epoch {state.epoch} is used"]

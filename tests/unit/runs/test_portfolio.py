@@ -23,7 +23,7 @@ from mggcn.experiments._recipes import recipe_table, selection
 from mggcn.experiments._records import pack, unpack
 from mggcn.methods import MixGrained, published
 from mggcn.methods import _fine as fine
-from mggcn.runs import Ensemble, continued, resolve
+from mggcn.runs import Ensemble, continued, read_config, resolve
 from mggcn.runs._fitting import fit_plan
 from mggcn.runs._plan import Plan
 from mggcn.runs._portfolio import Choice, Rival
@@ -441,6 +441,44 @@ def test_an_ensemble_averages_all_recipes(mean_run: Run, small: Dataset) -> None
     assert np.allclose(both.predict(small).probabilities, p)
     with pytest.raises(InputError, match="2 models have no mean"):
         both.embed(small)
+
+
+def test_a_graph_is_matched_and_averaged_once_for_all_recipes(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = replace(small, feature_names=("a", "b", "c"))
+    run = of_mean(named, monkeypatch)
+    run.save(tmp_path / "run")
+    loaded, calls, compute = mggcn.load_run(tmp_path / "run"), [], fine.neighbour_mean
+    monkeypatch.setattr(fine, "neighbour_mean", lambda *args, **names: calls.append(args) or compute(*args, **names))
+    wider = replace(named, x=np.hstack([small.x, small.x[:, :1]]), feature_names=("a", "b", "c", "d"))
+    with pytest.warns(mggcn.InputWarning) as warned:
+        p = loaded.predict(wider).probabilities
+    assert len(warned) == len(calls) == 1
+    assert np.array_equal(p, run.predict(named).probabilities)
+    loaded.predict(wider)
+    assert len(calls) == 1
+    loaded.predict(named)
+    assert len(calls) == 2
+
+
+def test_a_config_trains_a_portfolio_again_in_python(small: Dataset, tmp_path: Path) -> None:
+    run = mggcn.fit(small, settings=FEW, members=MEMBERS, device="cpu").save(tmp_path / "run")
+    assert run.path is not None
+    config = read_config(run.path / "config.toml")
+    again = mggcn.fit(
+        small, config.method, settings=config.settings, preset=config.preset, members=config.members, device="cpu"
+    ).save(tmp_path / "again")
+    assert same_weights(again, run)
+    assert (tmp_path / "again/config.toml").read_bytes() == (tmp_path / "run/config.toml").read_bytes()
+
+
+def test_other_data_are_refused(small: Dataset, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        RunFolder.create(tmp_path / "run", small, plan_of(small)).train(Interrupt(2), every=0)
+    other = replace(small, x=np.asarray(small.x) + 1)
+    with pytest.raises(InputError, match=r"run: cannot be resumed with data set digest .{12}…; it was started with"):
+        mggcn.resume(tmp_path / "run", other)
 
 
 # Interrupts and ranks
