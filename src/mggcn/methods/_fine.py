@@ -5,7 +5,7 @@ nothing is known of them. In memory, all columns are computed at once. On disk, 
 block of rows would read its neighbours' rows from all over the disk; a strip of columns is read from beginning to end,
 and is in memory while it is averaged. Sums run in the same order as over all columns, so the bits are equal. Wide
 sparse features may be multiplied by the first layer's weights before they are averaged, which is decided by the number
-of entries.
+of entries; not if input values are dropped in training, because those of the averages are.
 """
 
 import math
@@ -207,11 +207,12 @@ class Fine:
     def averaged_later(self, view: GraphView, members: int) -> tuple[AveragedInputs, str] | None:
         """The input rows in the form that multiplies first and the reason, or None if the averages are better.
 
-        Dropout of input values is then that of x before it is averaged, so the choice may not depend on the number of
-        processes, nor on whether the data set is mapped. A GPU holds the averages. ``members`` are the input rows of a
-        target.
+        A GPU holds the averages, and dropout of input values needs them: it drops values of the averages. ``members``
+        are the input rows of a target.
         """
         if not self.hops or view.compute.device.type != "cpu" or isinstance(view.scaled.rows(0, 1), np.ndarray):
+            return None
+        if view.training is not None and view.training.input_dropout:
             return None
         if isinstance(x := view.x, np.ndarray):
             return None
