@@ -82,6 +82,23 @@ def test_dropout_of_inputs_is_of_the_averages_on_every_device(monkeypatch: pytes
     assert np.mean(device) == pytest.approx(np.mean(host), abs=4 * error)
 
 
+def test_averages_that_memory_does_not_hold_lose_the_same_values(
+    wide: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = resolve("mg-gcn", wide.name, {"input_dropout": 0.5, "batch_size": 50}, preset="paper")
+    losses = []
+    for is_too_large in (False, True):
+        monkeypatch.setattr(_fine, "is_too_large", lambda _, answer=is_too_large: answer)
+        prepared = plan.prepare(wide, Key.of(0), CPU)
+        assert isinstance(prepared.train.inputs, AveragedInputs if is_too_large else SparseInputs)
+        assert [note.partition(":")[0] for note in prepared.notes] == [
+            "averages are computed in each step"
+        ] * is_too_large
+        with Epochs(Fit(prepared, wide, plan.training, Key.of(0), CPU)) as epochs:
+            losses.append([epochs.run(number) for number in range(1, 4)])
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_input_dropout_needs_the_averages(wide: Dataset, share: float) -> None:
     plan = resolve("mg-gcn", wide.name, {"input_dropout": share}, preset="paper")
