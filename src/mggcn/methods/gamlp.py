@@ -8,12 +8,11 @@ of w_k h_k passes one more network, which scores the classes. No blocks.
 - ``recursive``: the reference of hop k is the sum of the hops before it, weighted by the softmax over their scores;
   that of hop 0 is h_0.
 
-Differs from the paper: no labels are inputs, and no *reliable label utilisation* follows; the encoders of the hops,
-which the paper's equations leave out, are those of the authors' commands for large graphs; every layer has a ReLU
-instead of a learned slope, and the last network is plain, without connections to its first layer. The paper's third
-form, whose reference is the limit of A^k x, is not here.
+Differs from the paper: no labels are inputs, and no *reliable label utilisation* follows. As in the authors' commands
+for large graphs, each hop is encoded first; unlike in their code, every layer has a ReLU instead of a learned slope,
+and the last network has no connections to its first layer.
 
-Reference: Zhang, Yin, Sheng, Li, Ouyang, Li, Tao, Yang and Cui: Graph Attention Multi-Layer Perceptron, KDD 2022.
+Reference: Zhang, Yin, Sheng and others: Graph Attention Multi-Layer Perceptron, KDD 2022.
 """
 
 from collections.abc import Sequence
