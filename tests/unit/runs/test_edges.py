@@ -207,3 +207,12 @@ def test_a_mapped_run_keeps_no_more_on_disk_than_it_says(tmp_path: Path, setting
     kept = sum(path.stat().st_size for path in needed.cache.folder.rglob("*.npy"))
     headers = 128 * len([*needed.cache.folder.rglob("*.npy")])
     assert 0 < kept - headers <= needed.disk
+
+
+@pytest.mark.parametrize("name", ["direction-labels", "weight-labels", "type-labels"])
+def test_only_what_is_known_of_edges_tells_the_class(name: str) -> None:
+    data = mggcn.load(name)
+    plain = replace(data, graph=Graph.from_edges(*data.graph.edges(), data.num_nodes))
+    settings = {"epochs": 100, "hidden": 32}
+    assert mggcn.fit(data, settings=settings, device="cpu").test_accuracy > 0.95
+    assert 0.43 < mggcn.fit(plain, settings=settings, device="cpu").test_accuracy < 0.57
