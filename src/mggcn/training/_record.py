@@ -61,7 +61,7 @@ def spaced(count: int, most: int) -> list[int]:
 
 def packed_bits(values: NDArray[np.bool_]) -> str:
     """One bit for each value, the first in the highest bit of the first byte, as base64."""
-    return base64.b64encode(np.packbits(values)).decode()
+    return base64.b64encode(np.packbits(values).tobytes()).decode()
 
 
 @dataclass(frozen=True)
