@@ -14,6 +14,7 @@ from typing import Literal
 from mggcn._io import regular
 from mggcn._io.files import checksummed, without_checksum, write_atomically
 from mggcn.data import user_cache
+from mggcn.experiments import _budgets as budgets
 from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
 from mggcn.experiments import _report_tables as tables
@@ -104,7 +105,7 @@ def _charts(section: Section, points: int) -> dict[str, charts.Spec]:
     best = classes.best(section.measured)
     drawn: dict[str, charts.Spec | None] = {}
     if _is_comparison(section):
-        drawn |= charts.charts(section, points)
+        drawn |= {"budgets": budgets.chart(section, points)} | charts.charts(section, points)
     elif section.measured and charts.has_curve(section.measured[0]):
         drawn["loss"] = charts.loss(section.measured[0], points)
         drawn["by_epoch"] = charts.curves(section, points)["by_epoch"]
@@ -166,10 +167,14 @@ def _comparison(section: Section, chart: Callable[[str], str]) -> list[str]:
         for row in charts.pareto(section.measured)
     ]
     without = [row.label for row in section.measured if not charts.has_curve(row)]
-    curves = [chart("by_time"), chart("by_epoch")] if len(without) < len(section.measured) else [_NO_CURVE]
-    if without and len(curves) > 1:
+    led = [f"{label} within {duration(seconds)}" for seconds, label in budgets.leaders(section)]
+    curves = [chart("by_epoch")] if len(without) < len(section.measured) else [_NO_CURVE]
+    if without and len(without) < len(section.measured):
         curves.append(f'<p class="note">Without a curve: {escape(", ".join(without))}.</p>')
-    parts = ["<h3>Accuracy</h3>", chart("accuracy"), "<h3>Convergence</h3>", *curves]
+    parts = ["<h3>Accuracy against time</h3>", chart("budgets")]
+    best = f" The best validation accuracy: {', '.join(led)}." if led else ""
+    parts.append(f'<p class="note">{escape(budgets.NOTE + best)}</p>')
+    parts += ["<h3>Accuracy</h3>", chart("accuracy"), "<h3>Convergence</h3>", *curves]
     parts += ["<h3>Time and accuracy</h3>", chart("time")]
     parts.append(f'<p class="note">On the Pareto front: {escape(", ".join(front))}.</p>')
     return [*parts, "<h3>Memory</h3>", chart("memory")]
