@@ -16,7 +16,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond")
 _MOST_POINTS = 5_000
 SHORTEST = 1e-6
 """The shortest time in seconds of charts; a logarithmic scale cannot show 0."""
-ACCURACY, _HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
+ACCURACY, ROW_HEIGHT, _HEIGHT = "test accuracy, %", 20, 340
 
 Values = list[dict[str, Any]]
 Spec = dict[str, Any]
@@ -194,7 +194,7 @@ def tooltips(alt: Any, *names: str) -> list[Any]:
 
 
 def _accuracy(alt: Any, section: Section, rows: Any) -> Any:
-    base = rows.encode(y=_methods(alt))
+    base = rows.encode(y=methods_axis(alt))
     rules = base.mark_rule(strokeWidth=2, color=OKABE_ITO[4]).encode(
         x=alt.X("low:Q", title=ACCURACY, scale=alt.Scale(zero=False)), x2="high:Q"
     )
@@ -202,7 +202,7 @@ def _accuracy(alt: Any, section: Section, rows: Any) -> Any:
         x=alt.X("accuracy:Q", title=ACCURACY), tooltip=tooltips(alt, "accuracy", "low", "high")
     )
     title = f"{section.dataset}: test accuracy, mean ± standard deviation over seeds"
-    return sized(alt.layer(rules, means), title, _ROW_HEIGHT * len(section.measured))
+    return sized(alt.layer(rules, means), title, ROW_HEIGHT * len(section.measured))
 
 
 def _time(alt: Any, section: Section, rows: Any) -> Any:
@@ -226,10 +226,10 @@ def _time(alt: Any, section: Section, rows: Any) -> Any:
 
 def _memory(alt: Any, section: Section, rows: Any) -> Any:
     x = alt.X("memory:Q", title="peak memory, MiB")
-    bars = rows.mark_bar(color=OKABE_ITO[0]).encode(x=x, y=_methods(alt), tooltip=tooltips(alt, "memory"))
+    bars = rows.mark_bar(color=OKABE_ITO[0]).encode(x=x, y=methods_axis(alt), tooltip=tooltips(alt, "memory"))
     phase = " in training" if _has_training_memory(section) else ""
     title = f"{section.dataset}: peak memory{phase}, the largest over seeds"
-    return sized(bars, title, _ROW_HEIGHT * len(section.measured))
+    return sized(bars, title, ROW_HEIGHT * len(section.measured))
 
 
 def _has_training_memory(section: Section) -> bool:
@@ -258,7 +258,8 @@ def _epochs(alt: Any) -> Any:
     return alt.X("epoch:Q", title="epoch", axis=axis, scale=scale)
 
 
-def _methods(alt: Any) -> Any:
+def methods_axis(alt: Any) -> Any:
+    """A line for each label, in the order of the data."""
     return alt.Y("method:N", title=None, sort=None, axis=alt.Axis(labelLimit=220))
 
 

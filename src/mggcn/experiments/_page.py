@@ -18,6 +18,7 @@ from mggcn.experiments import _budgets as budgets
 from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
 from mggcn.experiments import _report_tables as tables
+from mggcn.experiments._positions import positions
 from mggcn.experiments._records import pack
 from mggcn.experiments._report_tables import duration
 from mggcn.experiments._sections import Row, Section, environments
@@ -56,7 +57,14 @@ def render(sections: Sequence[Section], form: Format, parts: Sequence[Part] = ()
     """
     if form == "html":
         return _page(sections, parts)
-    return tables.document(sections) if form == "md" else pack(sections)
+    return _document(sections) if form == "md" else pack(sections)
+
+
+def _document(sections: Sequence[Section]) -> str:
+    together = [
+        f"## {tables.escaped(one.heading)}\n\n{one.table().markdown()}\n\n{one.note}" for one in positions(sections)
+    ]
+    return tables.document(sections, together)
 
 
 def _page(sections: Sequence[Section], parts: Sequence[Part]) -> str:
@@ -70,10 +78,19 @@ def _page(sections: Sequence[Section], parts: Sequence[Part]) -> str:
             data |= spec.pop("datasets")
             specs[f"{kind}{number}"] = spec
         bodies.append(_section(section, number, set(drawn), name))
+    together = positions(sections)
+    for number, found in enumerate(together):
+        spec = found.chart()
+        data |= spec.pop("datasets")
+        specs[f"positions{number}"] = spec
+        chart = f'<div class="scroll"><div class="chart" id="positions{number}"></div></div>'
+        note = f'<p class="note">{escape(found.note)}</p>'
+        bodies.append(f'<section id="all{number}"><h2>{escape(found.heading)}</h2>\n{chart}\n{note}</section>\n')
     for number, part in enumerate(parts):
         bodies.append(f'<section id="p{number}"><h2>{escape(part.title)}</h2>\n{part.body}</section>\n')
     heading = escape(title(sections))
     contents = "".join(f'<a href="#s{number}">{escape(name)}</a> ' for number, name in enumerate(names) if name)
+    contents += "".join(f'<a href="#all{number}">{escape(one.heading)}</a> ' for number, one in enumerate(together))
     contents += "".join(f'<a href="#p{number}">{escape(part.title)}</a> ' for number, part in enumerate(parts))
     content = json.dumps({"data": data, "charts": specs}, separators=(",", ":"), allow_nan=False)
     content = content.replace("<", "\\u003c")

@@ -288,11 +288,15 @@ def environment(values: dict[str, Any]) -> str:
     return ", ".join(parts) or "not recorded"
 
 
-def document(sections: Sequence[Section]) -> str:
-    """The tables in Markdown, with what their columns mean, commands and environments."""
+def document(sections: Sequence[Section], together: Sequence[str] = ()) -> str:
+    """The tables in Markdown, with what their columns mean, commands and environments.
+
+    ``together`` is Markdown on several sections, which follows them.
+    """
     parts = ["# Results"]
     for section in sections:
         parts += [f"## {escaped(section.title)}", escaped(section.about), markdown(section).strip()]
+    parts += together
     if known := [escaped(environment(values)) for values in environments(sections)]:
         parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, provenance(sections).markdown(text_columns=4)]
         parts += ["## Environments", "\n".join(f"{number}. {text}" for number, text in enumerate(known, 1))]
