@@ -59,7 +59,7 @@ class Positions:
         return (
             f"Mean positions by test accuracy of the {len(self.means)} methods that were run on all of "
             f"{len(self.datasets)} data sets: {', '.join(self.datasets)}. Two methods differ at {LEVEL * 100:.0f} % "
-            f"(Nemenyi's test) if they are more than {self.critical:.2f} apart, that is, if their lines do not overlap. "
+            f"(Nemenyi's test) if they are more than {self.critical:.2f} apart, so that their lines do not overlap. "
             f"Friedman's test that all methods are equal has p = {self.p:.2g}."
         )
 
