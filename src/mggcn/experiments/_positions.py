@@ -7,6 +7,7 @@ clear a difference is on one of them is in its own table.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,10 +33,10 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Positions:
-    """The positions of the methods that were run on all data sets of an experiment, or of runs of no experiment.
+    """The positions of the methods that were run on all data sets of an experiment or of a report.
 
     Attributes:
-        title: of the experiment; empty for runs of none.
+        title: of the experiment; empty for a report of several or none.
         datasets: their names.
         means: the mean position of each method, the best first.
         critical: the critical difference of two of them at 95 %.
@@ -87,21 +88,26 @@ class Positions:
 
 
 def positions(sections: Sequence[Section]) -> list[Positions]:
-    """The positions of each experiment, and of runs of none, on at least three data sets with three methods on all."""
+    """The positions of each experiment on several data sets, and of all other sections if their data sets differ.
+
+    It takes at least three data sets, and three methods that were run on all of them.
+    """
+    shown = [section for section in sections if section.measured and not section.measures_time]
+    sizes = Counter(section.experiment for section in shown)
     groups: dict[ExperimentInfo | None, list[Section]] = {}
-    for section in sections:
-        if section.measured and not section.measures_time:
-            groups.setdefault(section.experiment, []).append(section)
+    for section in shown:
+        groups.setdefault(section.experiment if sizes[section.experiment] > 1 else None, []).append(section)
     found = []
     for info, several in groups.items():
         accuracies = [{row.label: row.figures.accuracy for row in section.measured} for section in several]
         labels = [label for label in accuracies[0] if all(label in others for others in accuracies)]
-        if len(several) >= FEWEST and len(labels) >= FEWEST:
+        datasets = tuple(dict.fromkeys(section.dataset for section in several))
+        if len(datasets) == len(several) >= FEWEST <= len(labels):
             of_all = np.array([[others[label] for label in labels] for others in accuracies])
             means, critical, p = nemenyi(of_all)
             ordered = dict(sorted(zip(labels, means, strict=True), key=lambda pair: pair[1]))
             title = (info.title or info.name) if info else ""
-            found.append(Positions(title, tuple(section.dataset for section in several), ordered, critical, p))
+            found.append(Positions(title, datasets, ordered, critical, p))
     return found
 
 

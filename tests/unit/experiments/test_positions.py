@@ -54,6 +54,9 @@ def test_experiments_are_apart_and_times_have_no_position() -> None:
     several = [Section(dataset, rows, info) for info in (one, other) for dataset in ("x", "y", "z")]
     assert [found.heading for found in positions(several)] == ["First: all data sets"]
     assert positions([*several[:2], *several[3:]]) == []
+    alone = [Section(name, rows, ExperimentInfo(name, "", "", "accuracy", 1)) for name in ("x", "y", "z")]
+    assert [found.heading for found in positions(alone)] == ["All data sets"]
+    assert positions([*alone, Section("x", rows)]) == [], "results of different experiments on the same data"
 
 
 def test_reports_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
