@@ -33,7 +33,8 @@ from mggcn.training import RunRecord, spaced
 
 NOTE = (
     "A line shows the validation accuracy of the model that a method would have selected if its training had ended "
-    "then, as the mean over seeds; the point is the test accuracy of the model that it did select."
+    "then, as the mean over the seeds whose curves are recorded; the point is the test accuracy of the model that it "
+    "did select."
 )
 
 

@@ -78,7 +78,7 @@ class Positions:
             for label, mean in self.means.items()
         ]
         base = alt.Chart(alt.InlineData(values=values)).encode(y=methods_axis(alt))
-        x = alt.X("low:Q", title="mean position, 1 is the most accurate", scale=alt.Scale(zero=False))
+        x = alt.X("low:Q", title="mean position, 1 is the most accurate", scale=alt.Scale(zero=False, nice=False))
         lines = base.mark_rule(strokeWidth=2, color=OKABE_ITO[4]).encode(x=x, x2="high:Q")
         means = base.mark_point(filled=True, size=70, color=OKABE_ITO[0], opacity=1).encode(
             x=alt.X("position:Q"), tooltip=tooltips(alt, "position")
