@@ -11,7 +11,8 @@ other seeds, so its variance has two parts:
 The quotient of mean and error is compared with Student's t, with the degrees of freedom of Satterthwaite (1946). This
 is the analysis of readers and cases in diagnostic tests (Obuchowski and Rockette 1995; Hillis 2007), with runs as
 readers and nodes as cases. Seeds are not resampled: in a bootstrap of three seeds, three differences of the same sign
-are proof, which chance gives one time in four. Two are too few for any test.
+are proof, which chance gives one time in four. Two are too few for any test. That random splits share training nodes,
+too, is not counted.
 """
 
 import math
