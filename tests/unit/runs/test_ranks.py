@@ -32,6 +32,7 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "pooled neighbours": ("graphsage-pool", {"batch_size": 8, "fanouts": "3,2", "full_eval": True}),
     "whole neighbourhoods": ("gcn", {"batch_size": 8}),
     "rows": ("sign", {"batch_size": 8, "dropout": 0.0}),
+    "attention over hops": ("gamlp", {"batch_size": 8, "dropout": 0.0}),
     "nothing to train": ("label-propagation", {}),
 }
 KNOWN = {"epochs": 4, "batch_size": 7, "dropout": 0, "pick_by": "weight", "pick_from": "in", "weigh_picks": True}
