@@ -7,9 +7,11 @@ from dataclasses import fields
 from typing import Any
 
 from generate.against_time import figure
+from generate.charts import svg
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
+from mggcn.experiments import _budgets as budgets
 from mggcn.experiments._report_tables import Table, duration, percent, table_of_lines
 from mggcn.experiments._sections import Row, Section
 from mggcn.methods import METHODS, published
@@ -28,6 +30,7 @@ _HEADINGS = [
     "to best, tuned",
 ]
 _NOT_THERE = "–"
+_MOST_STEPS, _WIDTH = 60, 660
 
 Rows = Mapping[str, Mapping[str, Row]]
 """Rows by data set and method."""
@@ -42,7 +45,8 @@ def tables() -> str:
         here, found = as_published.get(dataset, {}), tuned.get(dataset, {})
         parts += [f"## {dataset.capitalize()}", _table(dataset, here, default.get(dataset, {}), found).markdown()]
         if found:
-            parts += [_first(found), figure(Section(dataset, tuple(found.values())))]
+            section = Section(dataset, tuple(found.values()))
+            parts += [_first(found), figure(section), _budgets(section)]
         if dataset in experiment.datasets:
             plans = zip(experiment.variants, experiment.plans(DataIdentity(dataset)), strict=True)
             reasons = [
@@ -138,22 +142,33 @@ def _accuracy(row: Row | None) -> str:
     return percent(row.figures.accuracy, row.figures.accuracy_std) + seeds
 
 
+def _budgets(section: Section) -> str:
+    """Accuracy against time budgets, with a caption."""
+    picture = svg(budgets.chart(section, _MOST_STEPS), _WIDTH)
+    return f'<div class="charts"><figure>{picture}</figure></div>\n\n{budgets.NOTE}'
+
+
 def _first(tuned: Mapping[str, Row]) -> str:
-    """A sentence on the most accurate tuned method, and on how far MG-GCN is from it."""
+    """A sentence on the most accurate tuned method, and on how MG-GCN stands against it."""
     best = _best(tuned)
     assert best is not None  # noqa: S101  (only called with rows)
-    if best.method == _OURS:
-        return f"Tuned, MG-GCN is first of {len(tuned)} methods."
     ours = tuned.get(_OURS)
     if ours is None:
         return f"Tuned, {best.method} is first; MG-GCN has not been run."
+    standings = Section("", tuple(tuned.values())).standings
+    standing = standings.by_label.get(ours.label)
     ahead = best.figures.accuracy - ours.figures.accuracy
+    if standing is not None and standing.word == "tied":
+        which = f"{best.method}, which has {ahead * 100:.2f} points more" if ahead else "others"
+        return f"Tuned, MG-GCN is tied with {which}: chance may explain the difference. ({standings.decided}.)"
+    if best.method == _OURS:
+        return f"Tuned, MG-GCN is first of {len(tuned)} methods."
     error = math.hypot(*((row.figures.accuracy_std or 0) / math.sqrt(row.done) for row in (best, ours)))
     errors = f", {ahead / error:.1f} standard errors of the difference" if error else ""
     place = 1 + sum(row.figures.accuracy > ours.figures.accuracy for row in tuned.values())
     return (
         f"**MG-GCN is not first here.** Tuned, {best.method} has {ahead * 100:.2f} points more{errors}; MG-GCN is "
-        f"number {place} of {len(tuned)}."
+        f"number {place} of {len(tuned)}." + (f" ({standings.decided}.)" if standing else "")
     )
 
 

@@ -36,7 +36,7 @@ from tests.fuzz.damage import changed_array, changed_bytes, changed_json, change
 from tests.records import RECORDS, ledger
 
 EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments" / "compare.toml"
-EDGES = b"source,target,weight\na,b,1\nb,c,2.5\nc,d,\nd,a,1e3\n"
+EDGES = b"source,target,weight\na,b,1\nb,c,2.5\nc,d,0\nd,a,1e3\n"
 NODES = b"""id,label,split,height,town,born
 a,x,train,1,"P, Q",2020-01-01
 b,y,train,2,R,

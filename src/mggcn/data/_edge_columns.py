@@ -36,7 +36,7 @@ class EdgeColumns:
     ) -> None:
         is_assumed = weight == WEIGHT and (weight not in table.names or weight in (*ends, kind))
         self.weight = None if is_assumed or weight == NO_WEIGHTS else weight
-        self.kind, self._without = kind, without
+        self.kind, self._without, self._are_ones = kind, without, True
         self._texts: dict[str, int] = {}  # the number of each type in the order in which they appear
         uses = dict(zip(("source", "target", "weight", "type"), (*ends, self.weight, kind), strict=True))
         for use in ("weight", "type"):
@@ -76,7 +76,13 @@ class EdgeColumns:
             else:
                 problem = f": {value} is not a {'positive' if is_lost[row] else 'finite'} 32-bit number"
             raise InputError(f"{chunk.at(row)}: column {self.weight!r}{problem}; {self._without} reads no weights")
+        self._are_ones = self._are_ones and bool((weights == 1).all())
         return weights
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether there are weights, and not all that were read are 1."""
+        return self.weight is not None and not self._are_ones
 
     def codes(self, chunk: Chunk) -> NDArray[np.uint8] | None:
         """The types in some rows, numbered as they appear, None without types; InputError for an empty cell."""

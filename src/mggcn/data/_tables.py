@@ -94,7 +94,8 @@ def read_tables(
             ``structural``, see :func:`mggcn.data._structure.structural_features`; or ``none``.
         categories: feature columns whose values are categories even if they are numbers, dates, or many; text is.
         weight_column: of ``edges``: numbers of 0 or more; 0 is no edge, and the weights of parallel edges are added. A
-            column of this name is used by default, and a note says so; ``none`` reads no weights.
+            column of this name is used by default, and a note says so; ``none`` reads no weights. Weights that are
+            all 1 are left out.
         type_column: of ``edges``: texts or numbers that name at most 255 types of edges.
         name: the name of the data set; that of ``out``, else the file name of the nodes, else of the edges, without its
             ending if None.
@@ -227,7 +228,10 @@ class TableImport:
             made = structural(self.graph())
         others = [column for column in edges.names if column not in (*self.ends, *self.of_edges.names)]
         if self.of_edges.weight is not None:
-            note = weights_note(f"column {self.of_edges.weight!r} of {edges.name}", columns.without_weights)
+            origin = f"column {self.of_edges.weight!r} of {edges.name}"
+            note = f"weights of edges: {origin} is always 1, so there are none"
+            if self.of_edges.is_weighted:
+                note = weights_note(origin, columns.without_weights)
             made = replace(made, notes=[note, *made.notes])
         shown, notes = all_notes(
             [*ignored_edge_data(others, edges.name), *notes, *unusual],
@@ -235,7 +239,7 @@ class TableImport:
             changed,
             direction=direction,
             lists_edges_once=lists_edges_once,
-            is_weighted=self.of_edges.weight is not None,
+            is_weighted=self.of_edges.is_weighted,
         )
         for text in shown:
             warn_caller(f"{name}: {text}", DataWarning)
@@ -304,7 +308,7 @@ class TableImport:
             target,
             len(self._numbers),
             direction=direction,
-            weight=None if self.of_edges.weight is None else np.concatenate(self._weights),
+            weight=np.concatenate(self._weights) if self.of_edges.is_weighted else None,
             edge_type=self.of_edges.numbers[np.concatenate(self._codes)] if self.of_edges.kind is not None else None,
             types=self.of_edges.types,
         )

@@ -155,7 +155,7 @@ class _OnDisk(TableImport):
             raise self.unknown_end(row, int(side), int(count), num_edges)
         edges = f"SELECT source, target{self._others} FROM numbered"
         given = (self._database, edges, self._num_nodes, self._folder, direction, self.on_rows)
-        is_weighted, numbers = self.of_edges.weight is not None, self.of_edges.numbers
+        is_weighted, numbers = self.of_edges.is_weighted, self.of_edges.numbers
         if direction == "directed" or is_weighted or numbers.size:
             return write_relations(*given, is_weighted=is_weighted, numbers=numbers)
         return write_graph(*given)

@@ -103,11 +103,11 @@ class PickTable:
             [len(targets), 1 + picks] nodes, the target first, then its picks in order. If the component has fewer than
             ``picks`` other nodes (or, with breadth or depth, no candidate is left), the row is padded with its target.
         """
-        check_picks(picks)
         graph, dtype = self.graph, self.graph.indices.dtype
         memory.require(
             targets.size * (1 + picks) * dtype.itemsize, f"{targets.size:,} targets with {picks:,} picks each"
         )
+        check_picks(picks)
         out = np.empty((targets.size, 1 + picks), dtype)
         arrays = (graph.indptr, graph.indices, self.sums, graph.is_symmetric)
         names = targets if self.names is None else self.names[targets]

@@ -322,7 +322,8 @@ def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDAr
         return []
     run, data = scorers[0].run, scorers[0].dataset
     effects = np.mean([contributions(scorer, nodes, labels) for scorer in scorers], axis=0)
-    words = _Words(_matched(scorers[0]), labels_in(data, run.classes, np.arange(data.num_nodes)), run.classes, run)
+    known = labels_in(data, run.classes, np.arange(data.num_nodes))
+    words = _Words(_matched(scorers[0]), known, run.classes, _groups(run), reads_edges=bool(run.plan.method.edge_parts))
     found = []
     for node, label, of_node in zip(nodes.tolist(), labels.tolist(), effects, strict=True):
         evidence = words.edge(node, label)
@@ -336,16 +337,24 @@ def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDAr
 class _Words:
     """Says features of nodes in words; ``known`` are labels of all nodes as indices of the classes, else -1."""
 
-    def __init__(self, data: Dataset, known: NDArray[np.int64], classes: Sequence[str], run: "Run") -> None:
-        self._data, self._known, self._classes, self._groups = data, known, classes, _groups(run)
-        self._by = run.plan.method.edge_parts
+    def __init__(
+        self,
+        data: Dataset,
+        known: NDArray[np.int64],
+        classes: Sequence[str],
+        groups: Mapping[str, tuple[int, ...]] | None = None,
+        *,
+        reads_edges: bool = False,
+    ) -> None:
+        self._data, self._known, self._classes = data, known, classes
+        self._groups, self._reads_edges = groups or {}, reads_edges
         self._counts = data.edge_attributes.get("count")
         columns = [(column, name) for column in data.encoding for name in column.features]
         self._flags = {name for column, name in columns if name != column.name or column.kind == "boolean"}
 
     def edge(self, node: int, label: int) -> list[str]:
         """The heaviest edge of a node with one that is known to be of a class, if anything is known of edges."""
-        if self._data.graph.schema.is_plain or not self._by:
+        if self._data.graph.schema.is_plain or not self._reads_edges:
             return []
         others = self._known == label
         others[node] = False

@@ -36,6 +36,7 @@ from mggcn.training import (
     epoch_seconds,
     near_best,
     nodes_per_batch,
+    packed_bits,
     ranking_of,
     seconds_until,
     train,
@@ -153,12 +154,14 @@ def _test(fit: Fit) -> tuple[dict[str, Any], float]:
     started, first = time.perf_counter(), 0
     tally, raw = (Tally(dataset.num_classes, fit.compute.device) for _ in range(2))
     kept: list[NDArray[np.float64]] = []
+    right: list[NDArray[np.bool_]] = []
     for scores in inference.predict_chunks(split.test):
         nodes = split.test[first : first + len(scores)]
         y = torch.from_numpy(dataset.y[nodes]).to(fit.compute.device)
         p = _probabilities(calibrated(scores, temperature))
         tally.add(scores, y, p)
         raw.add(scores, y, _probabilities(scores))
+        right.append((scores.argmax(dim=1) == y).cpu().numpy())
         kept.append(p if ranked.size == split.test.size else p[np.isin(nodes, ranked)])
         first += len(scores)
     seconds, val_p = time.perf_counter() - started, _probabilities(calibrated(val_scores, temperature))
@@ -170,6 +173,7 @@ def _test(fit: Fit) -> tuple[dict[str, Any], float]:
         "test_ece": tally.calibration_error,
         "test_ece_uncalibrated": raw.calibration_error,
         "ranking": ranking_of(val_p, dataset.y[val], np.concatenate(kept), dataset.y[ranked]),
+        "test_right": packed_bits(np.concatenate(right)),
     }
     return measured, seconds
 

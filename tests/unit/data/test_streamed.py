@@ -382,3 +382,18 @@ def test_ids_are_integers_only_in_their_plain_form(tmp_path: Path, ids: Any, are
     database = connect(tmp_path, 500)
     assert written.are_integers(database) == are_integers
     database.close()
+
+
+@pytest.mark.parametrize("direction", ["both", "directed"])
+def test_weights_that_are_all_1_are_no_weights(tmp_path: Path, direction: str) -> None:
+    rows = [(a, b, 1.0) for a, b in graph_of(40, 900)]
+    edges = write_csv(tmp_path / "e.csv", ("source", "target", "weight"), rows)
+    one, other = both(tmp_path, edges, direction=direction)
+    assert one == other
+    assert "column 'weight' of e.csv is always 1, so there are none" in other["meta.json"].decode()
+    graph = load_folder(tmp_path / "disk").graph
+    assert not graph.schema.weighted
+    (tmp_path / "plain").mkdir()
+    bare = write_csv(tmp_path / "plain" / "e.csv", ("source", "target"), [row[:2] for row in rows])
+    both(tmp_path / "plain", bare, direction=direction)
+    assert load_folder(tmp_path / "plain" / "disk").graph.checksums == graph.checksums

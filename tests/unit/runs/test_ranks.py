@@ -109,6 +109,7 @@ def test_two_ranks_give_the_losses_of_one_process(name: str, records: list[dict[
             assert epoch["val_loss"] == pytest.approx(expected["val_loss"], abs=1e-6)
         assert record["best_epoch"] == alone["best_epoch"]
         assert record["test_confusion"] == alone["test_confusion"]
+        assert record["test_right"] == alone["test_right"]
         assert record["temperature"] == pytest.approx(alone["temperature"], abs=1e-4)
 
 

@@ -75,14 +75,14 @@ def test_reasons_speak_for_the_class_also_where_probabilities_are_saturated(paym
 def test_counted_neighbours_are_those_of_the_direction(payments: Dataset, run: Run) -> None:
     from mggcn.runs._explaining import _Words
 
-    words = _Words(payments, payments.y, payments.classes, run)
+    words = _Words(payments, payments.y, payments.classes)
     value = f"{payments.x[0, 2]:.3g}"
     assert words.say(0, 1, 2) == f"{value} senders, 1 of them known bad"
     assert words.say(0, 0, 2) == f"{value} senders, 1 of them known good"
     assert words.say(3, 0, 2) == f"{payments.x[3, 2]:.3g} senders, 1 of them known good"
     outgoing = replace(payments, measures={"senders": Measure("{} receivers", counts="out")})
-    assert _Words(outgoing, payments.y, payments.classes, run).say(0, 1, 2) == f"{value} receivers, 1 of them known bad"
-    assert _Words(outgoing, payments.y, payments.classes, run).say(0, 0, 2) == f"{value} receivers"
+    assert _Words(outgoing, payments.y, payments.classes).say(0, 1, 2) == f"{value} receivers, 1 of them known bad"
+    assert _Words(outgoing, payments.y, payments.classes).say(0, 0, 2) == f"{value} receivers"
 
 
 def test_contributions_are_those_of_a_node_alone(payments: Dataset) -> None:
