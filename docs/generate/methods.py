@@ -12,6 +12,7 @@ from mggcn.methods import EDGE_PARTS, METHODS, published
 from mggcn.methods.method import Method
 from mggcn.methods.settings import settings_of, written
 from mggcn.runs import resolve
+from mggcn.training import recipe_words
 
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
 _NONE, _MOST_ROWS = "–", 12
@@ -109,7 +110,18 @@ def _recipe(name: str) -> list[str]:
     return [
         "Training starts with a recipe of ours, which replaces these defaults; `--preset paper` leaves them:",
         "\n".join(["| data sets with | |", "|---|---|", *lines]),
+        *_portfolio(name),
     ]
+
+
+def _portfolio(name: str) -> list[str]:
+    """The recipes of the method's portfolio, if it has one."""
+    recipes = published.portfolio(name)
+    if not recipes:
+        return []
+    lines = [f"{number}. `{recipe_words(table, {})}`" for number, table in enumerate(recipes, 1)]
+    head = "With `--set portfolio=auto`, [several recipes](../how-it-works.md#a-portfolio-of-recipes) are trained:"
+    return [head, "\n".join(lines).replace("`the method's recipe`", "the one above")]
 
 
 def _own_defaults(name: str) -> list[str]:

@@ -20,7 +20,7 @@ def methods(name: str | None = None, /) -> None:
     from mggcn.cli.display import aligned
     from mggcn.methods import METHODS, method_class, published
     from mggcn.methods import settings as describe
-    from mggcn.training import Training
+    from mggcn.training import Training, recipe_words
 
     if name is None:
         listed = [[method, _of_edges(kind), _plain(describe.title(kind))] for method, kind in METHODS.items()]
@@ -33,6 +33,10 @@ def methods(name: str | None = None, /) -> None:
         print(
             "\nValues are defaults of the class unless they are marked as our recipe, which --preset paper leaves out."
         )
+    if recipes := published.portfolio(name):
+        words = [recipe_words(table, {}) for table in recipes]
+        print("\nThe recipes of its portfolio (portfolio=auto), by what each changes:")
+        print("\n".join(f"  {number}. {text}" for number, text in enumerate(words, 1)))
     for heading, owner in (("Settings", kind), ("Settings of training, which all methods share", Training)):
         print(f"\n{heading}:")
         for setting in describe.settings_of(owner):

@@ -31,8 +31,9 @@ def notes(assessed: Assessment) -> list[str]:
 
 def metrics(assessed: Assessment, *, calibrated: bool) -> list[str]:
     """A line for each kind of node that counts."""
-    count, lines = len(assessed.predictions.runs), []
-    average = f" (mean probabilities of {count} runs)" if count > 1 else ""
+    count, named, lines = len(assessed.predictions.runs), len(assessed.predictions.named), []
+    averaged = f"{named} runs" if named > 1 else f"{count} recipes"
+    average = f" (mean probabilities of {averaged})" if count > 1 else ""
     for name, tally in assessed.tallies():
         figures = f"accuracy {tally.scores.accuracy:.2%}, macro-F1 {tally.scores.macro_f1:.2%}"
         error = f", expected calibration error {tally.calibration_error:.2%}"

@@ -126,7 +126,18 @@ def _text(results: list[TrainedRun], values: dict[str, Any], *, has_page: bool) 
         f"peak memory     {values['peak_memory_bytes'] / 2**20:,.0f} MiB",
         f"run folder      {folder}" + (f", with {_PAGE}" if has_page else ""),
     ]
-    return "\n".join(lines)
+    return "\n".join([*_recipes(records), *lines])
+
+
+def _recipes(records: "Sequence[RunRecord]") -> list[str]:
+    """The recipes of a portfolio and what was selected of them; of several seeds, only that."""
+    from mggcn.cli.display import aligned_table
+    from mggcn.experiments import recipe_table, selection
+
+    chosen = [record for record in records if record.portfolio is not None]
+    table = [aligned_table(recipe_table(chosen[0])), ""] if len(records) == len(chosen) == 1 else []
+    seeds = [f"seed {record.seed}, " if len(records) > 1 else "" for record in chosen]
+    return [*table, *(f"selected        {seed}{selection(record)}" for seed, record in zip(seeds, chosen, strict=True))]
 
 
 def _summary(results: list[TrainedRun]) -> dict[str, Any]:
@@ -136,6 +147,7 @@ def _summary(results: list[TrainedRun]) -> dict[str, Any]:
             "dataset": record.dataset["name"],
             **{name: getattr(record, name) for name in (*_AVERAGED, *_OTHERS)},
             "converged": record.is_converged,
+            **({"portfolio": [asdict(member) for member in record.portfolio]} if record.portfolio else {}),
             "run": str(folder),
         }
         for record, folder, _ in results

@@ -106,9 +106,11 @@ def train(
     first_seed = base.seed if seed is None else seed
     if not 0 <= first_seed <= _LARGEST_SEED:
         raise InputError(f"--seed: {str(first_seed)[:40]} is not from 0 to {_LARGEST_SEED:,}")
-    changes, start = {**base.settings, **changed}, preset or base.preset
+    changes, start, members = {**base.settings, **changed}, preset or base.preset, base.members_but(changed)
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
-    resolve(method, name, changes, preset=start)  # a wrong setting is reported before the data are loaded
+    resolve(
+        method, name, changes, preset=start, members=members
+    )  # a wrong setting is reported before the data are loaded
     if ranks.is_first:
         check_writable(out)
     search_folder = default_folder(name, method)
@@ -121,7 +123,16 @@ def train(
         warm_up(run_device)
     data = load_data(name, options.root, ranks, options.access)
     described = origin.as_origin() if origin else None
-    plan = resolve(method, data, changes, preset=start, seed=first_seed, device=run_device, warm_start=described)
+    plan = resolve(
+        method,
+        data,
+        changes,
+        preset=start,
+        seed=first_seed,
+        device=run_device,
+        warm_start=described,
+        members=members,
+    )
     tuning = None
     if tune is not None:
         tuning = Tuning(Search(data, method, device=run_device, fixed=changes, preset=start), search_folder)

@@ -18,6 +18,7 @@ from mggcn.experiments._definition import (
 )
 from mggcn.experiments._execution import Job, Outcome
 from mggcn.experiments._page import Part, render, vega
+from mggcn.experiments._recipes import recipe_table, selection
 from mggcn.experiments._records import Ledger, pack, read_records, record_files
 from mggcn.experiments._report_tables import Table, beside, duration, markdown, section_table
 from mggcn.experiments._schedule import ExperimentProgress, Schedule, run, status

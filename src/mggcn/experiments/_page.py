@@ -19,6 +19,7 @@ from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
 from mggcn.experiments import _report_tables as tables
 from mggcn.experiments._positions import positions
+from mggcn.experiments._recipes import recipe_table, selection
 from mggcn.experiments._records import pack
 from mggcn.experiments._report_tables import duration
 from mggcn.experiments._sections import Row, Section, environments
@@ -167,11 +168,23 @@ def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
         parts = [about, figures[0], *warnings, figures[1], *_comparison(section, chart), *_classes(section, chart)]
     elif section.measured:
         curves = f'<div class="beside">{chart("loss")}{chart("by_epoch")}</div>' if "loss" in drawn else _NO_CURVE
-        parts = [_facts(section), *warnings, "<h3>Learning curves</h3>", curves, *_classes(section, chart)]
+        parts = [_facts(section), *warnings, *_recipes(section.measured[0])]
+        parts += ["<h3>Learning curves</h3>", curves, *_classes(section, chart)]
         parts += ["<h3>All figures</h3>", about, *figures]
     else:
         parts = [about, *figures, *warnings]
     return "\n".join([f'<section id="s{number}">', f"<h2>{escape(name)}</h2>" if name else "", *parts, "</section>\n"])
+
+
+def _recipes(row: Row) -> list[str]:
+    """The recipes of portfolios, for each seed."""
+    parts = []
+    for record in row.records:
+        if record.portfolio is not None:
+            seed = f" of seed {record.seed}" if row.done > 1 else ""
+            parts += [f"<h3>Recipes{seed}</h3>", recipe_table(record).html()]
+            parts.append(f"<p>Selected: {escape(selection(record))}.</p>")
+    return parts
 
 
 def _is_comparison(section: Section) -> bool:

@@ -37,6 +37,7 @@ from mggcn.experiments._sections import (
 from mggcn.training import (
     CHECKPOINT,
     MAY_DIVERGE,
+    MEMBERS,
     RECORD,
     Epoch,
     RunRecord,
@@ -182,6 +183,12 @@ def _is_hidden(file: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
+def _is_of_member(file: Path) -> bool:
+    """Whether a file is in the folder of a recipe, inside the folder of its portfolio's run."""
+    members = file.parent.parent
+    return members.name == MEMBERS and (members.parent / RECORD).is_file()
+
+
 def _record_files(path: Path) -> list[Path]:
     """The files with records in a path; an experiment stands for its ledger if there is one."""
     if not path.exists():
@@ -192,7 +199,9 @@ def _record_files(path: Path) -> list[Path]:
         return [path]
     kinds = (RECORD, RECORDS, EXPERIMENT)
     inside = [path / name for name in kinds if (path / name).is_file()]
-    inside = inside or sorted(file for name in kinds for file in path.rglob(name) if not _is_hidden(file, path))
+    inside = inside or sorted(
+        file for name in kinds for file in path.rglob(name) if not _is_hidden(file, path) and not _is_of_member(file)
+    )
     if is_unfinished(path):
         raise InputError(unfinished(path))
     found = (each.parent for each in path.rglob(CHECKPOINT) if not _is_hidden(each, path))

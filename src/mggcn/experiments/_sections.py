@@ -297,8 +297,8 @@ def _label(record: RunRecord, firsts: Sequence[RunRecord], *, brief: bool) -> st
     rivals = [other for other in firsts if (other.method, other.device) == (record.method, record.device)]
     if len({other.method_version for other in rivals}) > 1:
         details.append(f"version {record.method_version}")
-    for name, value in record.settings.items():
-        sharing = sum(name in other.settings and other.settings[name] == value for other in rivals)
+    for name, value in record.recipe_settings.items():
+        sharing = sum(name in other.recipe_settings and other.recipe_settings[name] == value for other in rivals)
         if sharing < len(rivals) and not (brief and 2 * sharing > len(rivals)):
             details.append(f"{name}={setting_text(value)}")
     return f"{record.method} ({', '.join(details)})" if details else record.method
@@ -311,7 +311,7 @@ def setting_text(value: object) -> str:
 
 def _of_row(record: RunRecord) -> list[Any]:
     """What the runs of a row have in common."""
-    return [record.method, record.method_version, record.device, record.settings]
+    return [record.method, record.method_version, record.device, record.recipe_settings]
 
 
 def _canonical(value: object) -> str:

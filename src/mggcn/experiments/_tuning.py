@@ -125,8 +125,8 @@ class Search:
             raise InputError(f"seeds: {self.seeds} is less than 1")
 
     def plan(self, settings: Mapping[str, object], seed: int = 0) -> Plan:
-        """The method with the fixed settings and these."""
-        changes = {**self.fixed, **settings}
+        """The method with the fixed settings and these, as a single recipe."""
+        changes = {**self.fixed, **settings, "portfolio": "none"}
         return resolve(self.method, self.dataset, changes, preset=self.preset, seed=seed, device=self.device)
 
     @property

@@ -17,7 +17,7 @@ from mggcn.errors import InputError
 from mggcn.experiments import OKABE_ITO, SHAPES
 from mggcn.explore._lookups import PAYMENT, IdIndex, Payments, medians_of
 from mggcn.explore._picks import is_neighbour, parents
-from mggcn.runs import Run, Scorer, between, explain
+from mggcn.runs import Run, Scorer, between, explain, mean_effects
 
 MAX_DRAWS = 200
 
@@ -30,13 +30,17 @@ _SATURATED = 0.99  # a probability so near 1 that what adds to it is hardly seen
 class Explorer:
     """Answers questions about the nodes of a graph.
 
+    If the run is the mean of several recipes, so are probabilities and what changes them; picks are of the best.
+
     Args:
         run: scores them.
         dataset: the graph.
     """
 
     def __init__(self, run: Run, dataset: Dataset) -> None:
-        self.dataset, self.scorer, self.ids = dataset, Scorer.of(run, dataset), IdIndex(dataset)
+        self.dataset, self.ids = dataset, IdIndex(dataset)
+        self.scorers = [Scorer.of(one, dataset) for one in run.runs]
+        self.scorer = self.scorers[0]
 
     def about(self) -> Answer:
         """The run, its classes with a colour and a shape for each, and a few nodes to start with."""
@@ -113,8 +117,8 @@ class Explorer:
         """
         try:
             logits = bool(self._probabilities(node).max() > _SATURATED)
-            once = replace(self.scorer, inference=replace(self.scorer.inference, draws=1))
-            explained = explain([once], node, logits=logits)
+            once = [replace(scorer, inference=replace(scorer.inference, draws=1)) for scorer in self.scorers]
+            explained = explain(once, node, logits=logits)
         except InputError as error:
             return {"reason": str(error), "total": self.dataset.num_features, "features": []}
         size = np.maximum(np.abs(explained.target), np.abs(explained.others))
@@ -178,7 +182,8 @@ class Explorer:
         The numbers of a pick, such as its position among the picks (``order``), are means over its ``draws``. If the
         probability is near 1, changes are those of the log-odds (``logits``).
         """
-        label, (mean, effects) = self._label(node), self.scorer.effects(node, range(draws))
+        drawn = [scorer.leave_one_out(node, draw) for scorer in self.scorers for draw in range(draws)]
+        label, (mean, effects) = self._label(node), mean_effects(drawn)
         predicted = int(mean.argmax())
         logits = bool(mean[predicted] > _SATURATED)
         changes = [effect.logit_changes if logits else effect.changes for effect in effects]
@@ -214,7 +219,7 @@ class Explorer:
         if not payments and graph.schema.weighted:
             row = row[np.argsort(-graph.neighbour_weights(node, node + 1), kind="stable")]
         first = row[:_MAX_NEIGHBOURS].astype(np.int64)
-        rows = self.scorer.probabilities(first) if first.size else np.empty((0, self.dataset.num_classes))
+        rows = self._probabilities_of(first) if first.size else np.empty((0, self.dataset.num_classes))
         return {
             "total": row.size,
             "direction": graph.direction,
@@ -244,7 +249,11 @@ class Explorer:
         return medians_of(self.dataset)
 
     def _probabilities(self, node: int) -> NDArray[np.float64]:
-        return np.asarray(self.scorer.probabilities(np.array([node]))[0])
+        return np.asarray(self._probabilities_of(np.array([node]))[0])
+
+    def _probabilities_of(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+        rows = [scorer.probabilities(nodes) for scorer in self.scorers]
+        return rows[0] if len(rows) == 1 else np.asarray(np.mean(rows, axis=0))
 
     def _label(self, node: int) -> int | None:
         label = int(self.dataset.y[node])

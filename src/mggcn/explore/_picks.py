@@ -52,7 +52,7 @@ def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
 def picks_part(run: Run, dataset: Dataset) -> Part | None:
     """Drawings of the evaluation's picks for a hub among the test targets, and a few wrong and correct predictions.
 
-    None if the method has no picks or the data set no split.
+    Picks are those of the run's best recipe if it has several. None without picks or without a split.
     """
     if "picks" not in run.record.settings or dataset.split is None:
         return None
@@ -60,7 +60,8 @@ def picks_part(run: Run, dataset: Dataset) -> Part | None:
     if scorer.picker is None:
         return None
     test = dataset.split.test[:_MAX_SCORED]
-    predicted, labels, degrees = scorer.probabilities(test).argmax(axis=1), dataset.y[test], dataset.graph.degrees
+    p = run.predict(dataset, test, device=run.record.device).probabilities if run.others else scorer.probabilities(test)
+    predicted, labels, degrees = p.argmax(axis=1), dataset.y[test], dataset.graph.degrees
     wrong, correct = np.flatnonzero(predicted != labels), np.flatnonzero(predicted == labels)
     hub = int(degrees[test].argmax())
     drawings, figures = [], []

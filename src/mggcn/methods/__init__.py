@@ -21,7 +21,7 @@ from mggcn.methods.graphsage import GraphSAGEGCN, GraphSAGELSTM, GraphSAGEMean, 
 from mggcn.methods.graphsaint import GraphSAINT
 from mggcn.methods.label_propagation import LabelPropagation
 from mggcn.methods.ladies import LADIES
-from mggcn.methods.method import GraphView, Method, known_labels, on_training_nodes, view_of
+from mggcn.methods.method import GraphView, Method, Shared, known_labels, on_training_nodes, view_of
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mg_sampled import MixGrainedFastGCN, MixGrainedGraphSAGE
 from mggcn.methods.mlp import FeatureMLP

@@ -12,7 +12,7 @@ them.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
@@ -217,7 +217,9 @@ class Fine:
             return None
         if isinstance(x := view.x, np.ndarray):
             return None
-        averages = tuple(self._operator(view.graph, group) for group in self.groups)
+        averages = tuple(
+            view.once(("average", self, group), partial(self._operator, view.graph, group)) for group in self.groups
+        )
         rows = (EVAL_BATCH if view.training is None else view.training.batch_size) * members
         entries = _entries_a_row(x, averages, self.hops)
         if view.training is not None and view.training.input_dropout:

@@ -1,11 +1,11 @@
 """Method: one class per paper, whose fields are its settings; GraphView: the graph that a method prepares."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -38,7 +38,23 @@ from mggcn.training import (
     inputs_of,
 )
 
+T = TypeVar("T")
+
 WEIGHTS: frozenset[EdgePart] = frozenset({"weight"})
+
+
+class Shared:
+    """What is prepared for one recipe of a portfolio and used by the others, too, by a name that says what it is."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Any] = {}
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` returns, called for the first use of the name only."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: T = self._made[name]
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +72,8 @@ class GraphView:
         source: what the graph and its features are, if what is computed from them may be kept on disk.
         training: the settings of training; None if the graph is only scored.
         read_names: returns ``names``.
+        shared: with the views of the other recipes of a portfolio, which are of the same data.
+        part: which edges of the data the graph has.
     """
 
     graph: Graph
@@ -68,6 +86,12 @@ class GraphView:
     source: Mapping[str, str] | None = None
     training: Training | None = None
     read_names: Callable[[], NDArray[np.int64] | None] = lambda: None
+    shared: Shared = field(default_factory=Shared)
+    part: str = "whole"
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` computes of this graph and its features; ``what`` names it and all settings it depends on."""
+        return self.shared.once((self.part, self.scaled.scaler.kind, self.compute.dtype, what), make)
 
     @cached_property
     def known_labels(self) -> NDArray[np.int64]:
@@ -256,14 +280,19 @@ class Network(Method):
         return Stack(convs, first=first, dropout=share, normalise=normalise)
 
 
-def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
+def view_of(
+    dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute, shared: Shared | None = None
+) -> GraphView:
     """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
-    scaled, labels = Scaled(features_by_density(dataset), scaler), partial(known_labels, dataset)
+    shared, labels = shared or Shared(), partial(known_labels, dataset)
+    scaled = shared.once(("scaled", scaler.kind), lambda: Scaled(features_by_density(dataset), scaler))
     source = None
     if compute.cache is not None:
         source = {"name": dataset.name, "data": dataset.digest, "scaling": scaler.digest, "graph": "whole"}
     names = cache(partial(names_in_draws, dataset))
-    return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source, read_names=names)
+    return GraphView(
+        dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source, read_names=names, shared=shared
+    )
 
 
 def known_labels(dataset: Dataset) -> NDArray[np.int64]:
@@ -279,7 +308,8 @@ def known_labels(dataset: Dataset) -> NDArray[np.int64]:
 def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) -> GraphView:
     """The view of the edges between training nodes, whose ``digest`` names what is kept of it."""
     if view.cache is None or view.source is None:
-        return replace(view, graph=view.graph.subgraph(nodes))
+        graph = view.once("between training nodes", lambda: view.graph.subgraph(nodes))
+        return replace(view, graph=graph, part="train")
     source = {**view.source, "graph": "train", "train": digest}
     return _kept(view, source, "between training nodes", view.graph.subgraph_parts(nodes), view.graph.direction)
 
@@ -287,7 +317,7 @@ def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) ->
 def one_way(view: GraphView, end: Literal["in", "out"]) -> GraphView:
     """The view of the edges into nodes, or out of them, of a directed graph."""
     if view.cache is None or view.source is None:
-        return replace(view, graph=view.graph.towards(end))
+        return replace(view, graph=view.once(end, lambda: view.graph.towards(end)), part=f"{view.part} {end}")
     return _kept(view, {**view.source, "edges_towards": end}, end, view.graph.parts_towards(end), end)
 
 
@@ -310,7 +340,7 @@ def _kept(
     arrays = view.cache.arrays({**what, "edges": edges}, build, num_bytes)
     graph = Graph.from_arrays(arrays, direction, view.graph.types, checked=True)
     graph.check_bounds()
-    return replace(view, graph=graph, source=source)
+    return replace(view, graph=graph, source=source, part=f"{view.part} {edges}")
 
 
 def _write_parts(folder: FolderWriter, graph: Graph, parts: Iterable[Mapping[str, NDArray[Any]]]) -> None:

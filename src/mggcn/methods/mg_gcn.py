@@ -23,7 +23,7 @@ from torch import nn
 from mggcn.data import FolderWriter
 from mggcn.errors import InputError
 from mggcn.graph import EDGE_PARTS, EdgePart, EdgeSchema, Graph
-from mggcn.kernels.pick import Explore, PickBy, PickTable, RunningSums
+from mggcn.kernels.pick import DevicePickTable, Explore, PickBy, PickTable, RunningSums
 from mggcn.methods._fine import Fine, FineNorm, Relations
 from mggcn.methods.method import GraphView, Network, one_way
 from mggcn.nn import Layer
@@ -112,27 +112,33 @@ class MixGrained(Network):
     def prepare(self, view: GraphView) -> Views:
         """The fine layer's means, and the running sums of degrees from which picks are drawn."""
         threads, fine = view.threads, self._fine(view.graph.schema, view.scaled.features.shape[1])
-        table = self._table(self._pick_from(view))
+        picked = self._pick_from(view)
+        table = picked.once(("picks", self.pick_by), lambda: self._table(picked))
         fixed_key = view.key.fold("once") if self.redraw == "once" else None
         options = (self.picks, self.layers, self.skip_self, self.padding, fixed_key)
         coarse_self = self.conv in WITHOUT_ROOT
         has_fixed_shapes = (
             self.fine and self.skip and self.conv in ("mean", "gcn", "pool", "gat") and not self.weigh_picks
         )
-        if has_fixed_shapes and view.compute.holds(fine.bytes_on_device(view.graph)):
-            on_device = table.on(view.compute.device)
+        fits = ("fits", fine)
+        if has_fixed_shapes and view.once(fits, lambda: view.compute.holds(fine.bytes_on_device(view.graph))):
+            on_device = picked.once(("picks on device", self.pick_by), lambda: table.on(view.compute.device))
             sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self, explore=self.explore)
-            x = view.scaled.on(view.compute.device)
-            inputs = DenseInputs.on_gpu(
-                fine.parts_on(view.graph, on_device.indptr, on_device.indices, x), view.compute.dtype
-            )
+            rows = ("rows on device", fine)
+            inputs = picked.once(rows, lambda: self._on_gpu(fine, view, on_device))
             return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)), fine.notes)
-        later = fine.averaged_later(view, 1 + self.picks)
-        inputs_on_host, notes = (later[0], (*fine.notes, later[1])) if later else (fine.inputs(view), fine.notes)
+        batch = None if view.training is None else view.training.batch_size
+        later = view.once(("rows of x", fine, self.picks, batch), lambda: fine.averaged_later(view, 1 + self.picks))
+        inputs_on_host = later[0] if later else view.once(("rows", fine), lambda: fine.inputs(view))
+        notes = (*fine.notes, later[1]) if later else fine.notes
         ablated = (self.fine, self.skip, self.explore)
         edges = isinstance(view.model, Layer) and bool(view.model.reads_edges) and not view.graph.schema.is_plain
         sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated, edges, self.weigh_picks)
         return Views.same(View(inputs_on_host, sampler_on_host), notes)
+
+    def _on_gpu(self, fine: Fine, view: GraphView, table: DevicePickTable) -> DenseInputs:
+        x = view.scaled.on(view.compute.device)
+        return DenseInputs.on_gpu(fine.parts_on(view.graph, table.indptr, table.indices, x), view.compute.dtype)
 
     def on_disk(self, graph: Graph, num_features: int) -> int:
         """The rows of the fine layer, the running sums for picks, and the edges of one direction if they are needed."""

@@ -2,15 +2,18 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from mggcn._io.files import read_toml
 from mggcn.data import Dataset
 
 MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
 """The quantities of published results."""
+MOST_MEMBERS = 4
+"""The most recipes of a portfolio."""
 OWN = "own"
 """The name of the table of results from the methods' own papers; the others are MG-GCN's."""
 
@@ -70,6 +73,14 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class Portfolio(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Recipes that are trained one after the other: settings in which each differs from our recipe for the method."""
+
+    methods: list[str]
+    members: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=MOST_MEMBERS)]
+    source: str
+
+
 class PublishedResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A published result; ``settings`` are those that differ from the method's own on the data set."""
 
@@ -99,6 +110,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     data: dict[str, str]
     settings: list[Values]
+    portfolio: list[Portfolio]
     tables: list[PublishedTable]
 
 
@@ -121,6 +133,11 @@ def recipe(method: str) -> dict[str, dict[str, Any]]:
         if not {"*", method}.isdisjoint(entry.methods):
             values[entry.condition] = values.get(entry.condition, {}) | entry.values
     return values
+
+
+def portfolio(method: str) -> list[dict[str, Any]]:
+    """What each recipe of a method's portfolio changes; empty if the method has none."""
+    return next((entry.members for entry in published().portfolio if method in entry.methods), [])
 
 
 def settings(dataset: str, method: str, preset: Preset, traits: Traits | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mggcn.runs._plan import (
 from mggcn.runs._predictions import Assessment, Embeddings, Predictions, check_format, unlike
 from mggcn.runs._run import Ensemble, Run
 from mggcn.runs._run_folder import RunFolder, continued, fit, is_finished, load_data, load_run, resume
-from mggcn.runs._scorer import PickEffect, Scorer
+from mggcn.runs._scorer import PickEffect, Scorer, mean_effects
 
 __all__ = [
     "PART_NAMES",

@@ -57,6 +57,9 @@ def export(run: "Run", path: Path, batch_size: int) -> None:
 def row_shape(run: "Run") -> tuple[int, ...]:
     """The shape of what an exported model reads of each target: [width], or [1 + picks, width]."""
     name, method = run.record.method, run.plan.method
+    if run.others:
+        count = 1 + len(run.others)
+        raise InputError(f"{name}: the mean of {count} recipes cannot be exported; portfolio=none trains one")
     width = method.input_width(int(run.record.dataset["num_features"]), run.record.edges)
     if isinstance(method, FeatureMLP | SGC | SIGN | SAGN | GAMLP):
         return (width,)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +18,21 @@ from mggcn import methods
 from mggcn._io.files import read_toml
 from mggcn._io.memory import size
 from mggcn.data import Cache, Dataset, prepared_folder
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Graph
 from mggcn.kernels.threads import available
 from mggcn.keys import Key
-from mggcn.methods import Method, Preset, Traits, memory_for_rows, on_training_nodes, published, settings, view_of
+from mggcn.methods import (
+    Method,
+    Preset,
+    Shared,
+    Traits,
+    memory_for_rows,
+    on_training_nodes,
+    published,
+    settings,
+    view_of,
+)
 from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaler, Training, environment, is_read_dense
 
 _log = logging.getLogger(__name__)
@@ -68,6 +78,8 @@ class Plan:
         seed: of weights, order and picks.
         device: of the model; its type is part of the identity.
         warm_start: what a record says of the run whose weights it starts with; None for weights drawn at random.
+        members: of a portfolio, for each recipe the settings in which the recipes differ, with its values; the first
+            has those of the plan. Empty if one recipe is trained.
     """
 
     method: Method
@@ -76,6 +88,37 @@ class Plan:
     seed: int = 0
     device: torch.device = _CPU
     warm_start: Mapping[str, Any] | None = None
+    members: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def of_portfolio(cls, plans: "Sequence[Plan]") -> "Plan":
+        """The plan that trains the recipes of several plans, which differ only in settings; equal ones count once."""
+        tables = [plan.values for plan in plans]
+        tables = [table for number, table in enumerate(tables) if table not in tables[:number]]
+        if len(tables) == 1:
+            return plans[0]
+        differing = [name for name, value in tables[0].items() if any(table[name] != value for table in tables)]
+        members = tuple({name: table[name] for name in differing} for table in tables)
+        return replace(plans[0], training=replace(plans[0].training, portfolio="auto"), members=members)
+
+    @property
+    def recipes(self) -> "tuple[Plan, ...]":
+        """The plan of each recipe of the portfolio, as it would be trained alone; this plan if there is none."""
+        if not self.members:
+            return (self,)
+        alone = replace(self, training=replace(self.training, portfolio="none"), members=())
+        return tuple(alone.with_settings(table) for table in self.members)
+
+    def with_settings(self, values: Mapping[str, object]) -> "Plan":
+        """This plan with other values of some settings, which may still be text."""
+        of_method, of_training = settings.divide(values, type(self.method), Training)
+        method = replace(self.method, **settings.convert(type(self.method), of_method))
+        return replace(self, method=method, training=replace(self.training, **settings.convert(Training, of_training)))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All settings in one flat table."""
+        return {field.name: getattr(self.method, field.name) for field in fields(self.method)} | asdict(self.training)
 
     @property
     def name(self) -> str:
@@ -84,14 +127,20 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings in one flat table, ready for JSON."""
-        values = {field.name: getattr(self.method, field.name) for field in fields(self.method)}
-        return {name: settings.plain(value) for name, value in {**values, **asdict(self.training)}.items()}
+        """All settings in one flat table, ready for JSON; ``portfolio`` is one of them only if there is one."""
+        left_out = () if self.members else ("portfolio",)
+        return {name: settings.plain(value) for name, value in self.values.items() if name not in left_out}
+
+    @property
+    def tables(self) -> list[dict[str, Any]]:
+        """The members, ready for JSON."""
+        return [{name: settings.plain(value) for name, value in table.items()} for table in self.members]
 
     @property
     def identity(self) -> dict[str, Any]:
         """All that determines the result: what must be the same for two runs to be the same, ready for JSON."""
         values = {name: value for name, value in self.settings.items() if name not in WITHOUT_EFFECT}
+        tables = [{name: _whole(value) for name, value in table.items()} for table in self.tables]
         return {
             "data_set": self.data.name,
             "data_set_digest": self.data.digest,
@@ -102,6 +151,7 @@ class Plan:
             "device": self.device.type,
             "settings": {name: _whole(value) for name, value in values.items()},
             "warm_start": self.warm_start and self.warm_start["weights"],
+            **({"members": tables} if tables else {}),
         }
 
     def unused_parts(self, graph: Graph) -> str:
@@ -144,6 +194,7 @@ class Plan:
             "device": self.device.type,
             **origin,
             "settings": self.settings,
+            **({"members": self.tables} if self.members else {}),
         }
 
     def check_ranks(self, ranks: Ranks) -> None:
@@ -155,8 +206,9 @@ class Plan:
     def check_loadable(self) -> None:
         """Raise InputError, naming the setting, if a run that is saved with this plan could not be loaded."""
         settings.check_importable("method", type(self.method))
-        for field in fields(self.method):
-            settings.check_importable(field.name, getattr(self.method, field.name))
+        for recipe in self.recipes:
+            for field in fields(recipe.method):
+                settings.check_importable(field.name, getattr(recipe.method, field.name))
 
     def compute(self, device: torch.device, ranks: Ranks = ALONE, dataset: Dataset | None = None) -> Compute:
         """The device, precision, threads, ranks and cache of a run.
@@ -176,16 +228,20 @@ class Plan:
         compute: Compute,
         weights: Mapping[str, Tensor] | None = None,
         scaler: Scaler | None = None,
+        shared: Shared | None = None,
     ) -> Prepared:
         """Create the model, its inputs and its samplers.
 
         The initial weights depend on ``key`` alone and the scaling on the training nodes, unless both are given.
+        ``shared`` has what other recipes of a portfolio have prepared.
         """
+        shared = shared or Shared()
         split = dataset.require_split()
         if self.method.uses_features and dataset.num_features == 0:
             others = ", ".join(name for name, kind in methods.METHODS.items() if not kind.uses_features)
             raise InputError(f"{dataset.name}: no features, which {self.name} needs; {others} do not need them")
-        scaler = scaler or Scaler.fit(self.training.scaling, dataset)
+        kind = self.training.scaling
+        scaler = scaler or shared.once(("scaler", kind), lambda: Scaler.fit(kind, dataset))
         seed = key.fold("weights").torch_seed
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)
@@ -197,7 +253,7 @@ class Plan:
                     model.load_state_dict(weights)
                 except RuntimeError:
                     raise InputError(f"weights: do not fit the model of {self.name} with these settings") from None
-            scored = view_of(dataset, scaler, model, key, compute)
+            scored = view_of(dataset, scaler, model, key, compute, shared)
             trained = replace(scored, training=self.training)
             if not self.trains_on_part(dataset):
                 whole = self.method.prepare(trained)
@@ -229,6 +285,7 @@ def resolve(
     seed: int = 0,
     device: torch.device = _CPU,
     warm_start: Mapping[str, Any] | None = None,
+    members: Sequence[Mapping[str, object]] | None = None,
 ) -> Plan:
     """Resolve every setting of a method on a data set; nothing else does.
 
@@ -245,6 +302,8 @@ def resolve(
         seed: of weights, order and picks.
         device: of the model.
         warm_start: as in :class:`Plan`.
+        members: the settings that each recipe of a portfolio changes, also given ones; of the preset ``default`` they
+            are those of ``published.toml`` when None, without given settings. Naming some switches the portfolio on.
     """
     if isinstance(data, str | Dataset):
         data = DataIdentity(data) if isinstance(data, str) else DataIdentity.of(data)
@@ -255,15 +314,28 @@ def resolve(
     presets = settings.divide({key: value for key, value in start.items() if key in known}, kind, Training)
     if training is not None and not isinstance(training, Training):
         raise InputError(f"training: must be a Training, not {type(training).__name__}; single settings go in settings")
+    is_given = training is not None
     if training is None:
-        training = settings.build(Training, presets[1] | of_training)
+        trains_all: dict[str, object] = {"portfolio": "auto"} if members else {}
+        training = settings.build(Training, presets[1] | trains_all | of_training)
     elif of_training:
         raise InputError(f"{next(iter(of_training))}: given in the settings and in training; name it once")
     _log.debug("%s on %s: settings resolved", methods.method_name(kind), data.name)
     of_preset, of_method = settings.convert(kind, presets[0]), settings.convert(kind, of_method)
     of_object = method.given_fields if isinstance(method, Method) else {}
     resolved = replace(kind(**{**of_preset, **of_object, **of_method}))  # of which all fields are given
-    return Plan(resolved, training, data, seed, device, warm_start)
+    plan = Plan(resolved, replace(training, portfolio="none"), data, seed, device, warm_start)
+    if training.portfolio == "none" or warm_start is not None:
+        return plan
+    if members is None:
+        every = [field.name for field in fields(Training)]
+        given = {*of_object, *of_method, *(every if is_given else of_training)}
+        tables = published.portfolio(plan.name) if preset == "default" else []
+        members = [{name: value for name, value in table.items() if name not in given} for table in tables]
+    if len(members) > published.MOST_MEMBERS:
+        raise InputError(f"members: {len(members)} recipes are more than {published.MOST_MEMBERS}")
+    with prefix_errors("members"):
+        return Plan.of_portfolio([plan.with_settings(table) for table in members or [{}]])
 
 
 def published_results(
@@ -334,7 +406,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """The fields of a ``config.toml``, which :meth:`Plan.config` or a user wrote; all are optional.
 
     ``preset`` is where settings start that the file does not name. ``warm_start`` is the folder of the run whose
-    weights it starts with.
+    weights it starts with. ``members`` are what each recipe of a portfolio changes in the settings.
     """
 
     dataset: str | None = None
@@ -344,12 +416,19 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     preset: Preset = "paper"
     warm_start: str | None = None
     settings: dict[str, Any] = {}
+    members: list[dict[str, Any]] | None = None
+
+    def members_but(self, changed: Collection[str]) -> list[dict[str, Any]] | None:
+        """The members without settings that are given otherwise."""
+        tables = self.members
+        return tables and [{name: value for name, value in table.items() if name not in changed} for table in tables]
 
 
 def read_config(path: Path, *, allow_import: bool = False) -> Config:
     """Read a ``config.toml``; ``allow_import`` as in :func:`mggcn.runs.load_run`."""
     config = read_toml(path, Config)
-    settings.refuse_imports(path, {"method": config.method, **config.settings}, allow_import=allow_import)
+    for table in ({"method": config.method, **config.settings}, *(config.members or ())):
+        settings.refuse_imports(path, table, allow_import=allow_import)
     return config
 
 

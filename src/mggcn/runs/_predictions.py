@@ -149,9 +149,15 @@ class Predictions:
         return ranks
 
     @property
+    def named(self) -> "tuple[Run, ...]":
+        """The runs that were named: those that are not the other recipes of another run."""
+        others = {id(other) for run in self.runs for other in run.others}
+        return tuple(run for run in self.runs if id(run) not in others)
+
+    @property
     def model(self) -> str:
         """The names of the runs."""
-        names = [run.path.name if run.path else f"{run.record.method}-seed{run.record.seed}" for run in self.runs]
+        names = [run.path.name if run.path else f"{run.record.method}-seed{run.record.seed}" for run in self.named]
         return " + ".join(names)
 
     def save(self, path: str | Path, rows: slice = slice(None)) -> None:

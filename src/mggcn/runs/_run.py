@@ -1,7 +1,8 @@
 """Run and Ensemble: trained models with their records, and what follows from them for nodes.
 
 The folder of a run holds ``record.json`` (see :class:`mggcn.training.RunRecord`), ``weights.safetensors`` (model and
-scaling), ``split.npz`` (see :mod:`mggcn.runs._matching`) and ``config.toml``, which reproduces the run.
+scaling), ``split.npz`` (see :mod:`mggcn.runs._matching`) and ``config.toml``, which reproduces the run. If the mean of
+several recipes was selected, these are those of the best, and ``members/1`` and so on are the folders of the others.
 """
 
 import hashlib
@@ -35,6 +36,7 @@ from mggcn.training import (
     ALONE,
     CONFIG,
     FITTED,
+    MEMBERS,
     RECORD,
     Embedder,
     Inference,
@@ -54,7 +56,8 @@ WEIGHTS = "weights.safetensors"
 class Ensemble:
     """Runs with the same classes and features, whose probabilities are averaged, each run calibrated by itself.
 
-    A :class:`Run` is an ensemble of itself.
+    A :class:`Run` is an ensemble of itself; if the mean of several recipes of a portfolio was selected, of these, each
+    of which counts as a run.
 
     Args:
         runs: at least one.
@@ -72,9 +75,14 @@ class Ensemble:
         return f"Ensemble({list(self.runs)!r})"
 
     @property
-    def runs(self) -> "tuple[Run, ...]":
-        """The runs."""
+    def named(self) -> "tuple[Run, ...]":
+        """The runs as they were given."""
         return self._runs
+
+    @property
+    def runs(self) -> "tuple[Run, ...]":
+        """The runs whose probabilities are averaged: those that were given, and the others of their means."""
+        return tuple(one for run in self.named for one in (run, *run.others))
 
     @property
     def training_data(self) -> Dataset:
@@ -162,7 +170,8 @@ class Ensemble:
         ``pool`` and ``lstm``, their sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat``
         or a PyG convolution, gives the target's hidden row below it. ``label-propagation`` and ``random-forest`` have
         none, and raise InputError, as does a module of your own without a method ``hidden(rows, blocks)``, and an
-        ensemble of several runs, whose representations have no mean.
+        ensemble of several runs, whose representations have no mean. Those of a run of a portfolio are of its best
+        recipe alone.
 
         Args:
             dataset: as in :meth:`predict`, like all that follow.
@@ -171,9 +180,9 @@ class Ensemble:
             draws: the number of draws to average over.
             device: of the model.
         """
-        if len(self.runs) > 1:
-            raise InputError(f"embed: the representations of {len(self.runs)} models have no mean; name one run")
-        (run,) = self.runs
+        if len(self.named) > 1:
+            raise InputError(f"embed: the representations of {len(self.named)} models have no mean; name one run")
+        (run,) = self.named
         if not isinstance(run.model, Embedder):
             raise InputError(f"{run.record.method}: its model has no hidden representations")
         data = self._data(dataset, "embed")
@@ -221,8 +230,8 @@ class Ensemble:
 
     def _check_same(self, what: str, values: Callable[[dict[str, Any]], list[object]]) -> None:
         """Raise InputError for the first run of whose data set the values differ from those of the first run."""
-        first = self._runs[0]
-        for number, run in enumerate(self._runs[1:], 2):
+        first = self.named[0]
+        for number, run in enumerate(self.named[1:], 2):
             found, expected = (values(each.record.dataset) for each in (run, first))
             if found != expected:
                 one, other = (", ".join(map(str, each[:20])) or "none" for each in (found, expected))
@@ -254,6 +263,9 @@ class Run(Ensemble):
         access: how its data set is read.
         stored_split: the nodes of its split, as read from disk; None for a run with a data set.
         prepared: the first graph and the last one that were prepared for scoring.
+        portfolio: the plan of the portfolio of which this is the best recipe; None if one recipe was trained.
+        others: the other recipes of the portfolio if their mean with this one was selected: its probabilities are those
+            of the run, and its test metrics those of the record.
     """
 
     record: RunRecord
@@ -266,13 +278,15 @@ class Run(Ensemble):
     access: Access = AUTOMATIC
     stored_split: SplitIds | None = None
     prepared: list[tuple[Dataset, Inference]] = field(default_factory=list)
+    portfolio: Plan | None = None
+    others: "tuple[Run, ...]" = ()
 
     def __repr__(self) -> str:
         record, name = self.record, self.path or f"seed {self.record.seed}"
         return f"Run({record.method} on {record.dataset['name']}, {name}: test accuracy {record.test_accuracy:.2%})"
 
     @property
-    def runs(self) -> tuple["Run"]:
+    def named(self) -> tuple["Run"]:
         """This run."""
         return (self,)
 
@@ -352,7 +366,7 @@ class Run(Ensemble):
         [batch_size, classes] log-probabilities of one draw of the picks, with the run's temperature: for a run whose
         ``draws`` are 1, those of :meth:`predict`. Only models whose input rows have a fixed shape can be exported:
         ``mlp``, ``sgc``, ``sign``, ``sagn``, ``gamlp``, and ``mg-gcn`` with up to two layers; see
-        :mod:`mggcn.runs._export`. Others raise InputError.
+        :mod:`mggcn.runs._export`. Others raise InputError, as does a run of a portfolio of which a mean was selected.
 
         Args:
             path: of the file, ``*.pt2``.
@@ -405,8 +419,19 @@ class Run(Ensemble):
         target = Path(folder)
         with replacing(target) as folder:
             for name, content in self.files().items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(content)
-        return replace(self, path=target.resolve())
+        return self.at(target)
+
+    def at(self, folder: Path) -> "Run":
+        """The run as it is saved in a folder."""
+        path = folder.resolve()
+        others = (replace(run, path=path / name) for name, run in self._folders().items())
+        return replace(self, path=path, others=tuple(others))
+
+    def _folders(self) -> "dict[str, Run]":
+        """The other runs of a mean by the names of their folders."""
+        return {f"{MEMBERS}/{number}": run for number, run in enumerate(self.others, 1)}
 
     def files(self) -> dict[str, bytes]:
         """The files of the run folder by name; the record, which marks it as finished, is the last."""
@@ -414,8 +439,14 @@ class Run(Ensemble):
         fitted = FITTED.get(self.scaler.kind, set())
         tensors |= {f"scaler.{name}": torch.from_numpy(getattr(self.scaler, name)) for name in fitted}
         files = {WEIGHTS: save_tensors(tensors), SPLIT: self.split_ids.to_bytes()}
-        config = tomli_w.dumps(self.plan.config(self.record.dataset["path"])).encode()
-        return {**files, CONFIG: config, RECORD: record_content(self.record, files)}
+        config = tomli_w.dumps((self.portfolio or self.plan).config(self.record.dataset["path"])).encode()
+        members = {
+            f"{folder}/{name}": content
+            for folder, run in self._folders().items()
+            for name, content in replace(run, stored_split=self.split_ids).files().items()
+        }
+        listed = {**files, **{name: content for name, content in members.items() if name.endswith(RECORD)}}
+        return {**files, **members, CONFIG: config, RECORD: record_content(self.record, listed)}
 
 
 def _mean_chunks(scorers: Sequence[Scorer], nodes: Nodes) -> Iterator[Probabilities]:

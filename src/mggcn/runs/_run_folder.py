@@ -1,7 +1,8 @@
 """Folders of runs: created, continued and read; what starts a run, resumes it, or starts from its weights.
 
 A folder holds ``config.toml`` from the start, checkpoints now and then, and the record last: ``record.json`` marks a
-run as finished, and its checkpoints are then removed. The runs of an experiment or a search have no folder of their
+run as finished, and its checkpoints are then removed. Of a portfolio, every recipe has a folder of checkpoints inside,
+which stays until all are trained. The runs of an experiment or a search have no folder of their
 own, only checkpoints.
 """
 
@@ -37,6 +38,7 @@ from mggcn.training import (
     CONFIG,
     EVERY,
     FITTED,
+    MEMBERS,
     RECORD,
     BusyError,
     Checkpoints,
@@ -178,7 +180,9 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
     if not is_finished(path):
         raise InputError(f"{path}: not a run folder ({RECORD} is missing)")
     record, checksums = read_record(path / RECORD)
-    refuse_imports(path / RECORD, {"method": record.method, **record.settings}, allow_import=allow_import)
+    members = record.portfolio or []
+    for values in ({"method": record.method, **record.settings}, *(member.settings for member in members)):
+        refuse_imports(path / RECORD, values, allow_import=allow_import)
     try:
         record.check_complete()
         plan = resolve(
@@ -190,9 +194,18 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
             device=torch.device(record.device),
             warm_start=record.warm_start,
         )
+        recipes = [plan.with_settings(member.settings) for member in members]
+        portfolio = Plan.of_portfolio(recipes) if recipes else None
     except ValueError as error:  # an InputError is one
         raise InputError(f"{path / RECORD}: not a run record ({error})") from None
-    files = {name: _verified(path / Path(name).name, checksum) for name, checksum in checksums.items()}
+    others = [f"{MEMBERS}/{number}" for number in range(1, sum(member.selected for member in members))]
+    of_others = {f"{name}/{RECORD}": name for name in others}
+    for name in of_others.keys() - checksums.keys():
+        raise InputError(f"{path / RECORD}: not a run record (it has no checksum of {name})")
+    files = {
+        name: _verified(path / (name if name in of_others else Path(name).name), checksum)
+        for name, checksum in checksums.items()
+    }
     if not {WEIGHTS, SPLIT} <= files.keys():
         raise InputError(f"{path / RECORD}: not a run record (it has no checksums of {WEIGHTS} and {SPLIT})")
     try:
@@ -217,7 +230,17 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
             message = f"must be a vector of ids, not {names.dtype} of shape {names.shape}"
             raise InputError(f"{path / SPLIT}: {part}: {message}")
     split = SplitIds(tuple(ids[part] for part in PARTS))
-    return Run(record, plan, model, scaler, path=path.resolve(), root=root, stored_split=split)
+    return Run(
+        record,
+        plan,
+        model,
+        scaler,
+        path=path.resolve(),
+        root=root,
+        stored_split=split,
+        portfolio=portfolio,
+        others=tuple(load_run(path / name, allow_import=allow_import, root=root) for name in others),
+    )
 
 
 def load_data(name: str, root: Path | None, ranks: Ranks, access: Access = AUTOMATIC) -> Dataset:
@@ -306,6 +329,7 @@ class RunFolder:
             seed=config.seed,
             device=choose_device(config.device),
             warm_start=origin.as_origin() if origin else None,
+            members=config.members_but(changes or {}),
         )
         plan.check_ranks(ranks)
         return cls(path, data, plan, origin, ranks=ranks)
@@ -328,6 +352,7 @@ class RunFolder:
                     opened(checkpoints)
                 run = fit_plan(self.dataset, self.plan, progress, checkpoints, self.origin, self.ranks)
                 for name, content in run.files().items() if self.ranks.is_first else ():
+                    (self.path / name).parent.mkdir(parents=True, exist_ok=True)
                     write_atomically(self.path / name, content)
                 checkpoints.remove()
         except InputError:
@@ -337,7 +362,7 @@ class RunFolder:
                     for parent in self.created[1:]:
                         parent.rmdir()
             raise
-        return replace(run, path=self.path.resolve())
+        return run.at(self.path)
 
 
 @contextmanager
@@ -363,7 +388,7 @@ def continued(folder: Path, plan: Plan, progress: Progress, every: float = EVERY
                 progress.epoch(epoch)
             yield checkpoints
     except (Exception, KeyboardInterrupt, SystemExit) as error:
-        if isinstance(error, InputError) or not any(folder.glob("*.json")):
+        if isinstance(error, InputError) or not any(folder.rglob("*.json")):
             checkpoints.remove()
         raise
     checkpoints.remove()

@@ -4,12 +4,13 @@ Names that are not in ``__all__`` are for the other packages.
 """
 
 from mggcn.training import _environment as environment
+from mggcn.training._background_risk import background_risk
 from mggcn.training._checkpoints import EVERY, BusyError, Checkpoints, Fitted, check_tensors, lock
 from mggcn.training._compute import Compute, Precision, choose_device, warm_up
 from mggcn.training._epochs import Epochs, epoch_seconds, nodes_per_batch
 from mggcn.training._inference import CHUNK, EVAL_BATCH, Embedder, Inference, evaluate
 from mggcn.training._loop import NotedProgress, Progress, Silent, train
-from mggcn.training._metrics import Ranked, Tally, Top, ks_of, ranking_of
+from mggcn.training._metrics import Ranked, Scores, Tally, Top, ks_of, ranking_of
 from mggcn.training._prepared import (
     DENSE_ABOVE,
     AveragedInputs,
@@ -29,9 +30,11 @@ from mggcn.training._record import (
     CHECKPOINT,
     CONFIG,
     MAY_DIVERGE,
+    MEMBERS,
     RECORD,
     Epoch,
     Finite,
+    Member,
     Ranking,
     RunRecord,
     Whole,
@@ -41,6 +44,7 @@ from mggcn.training._record import (
     packed_bits,
     parse_record,
     read_record,
+    recipe_words,
     record_content,
     seconds_until,
     spaced,

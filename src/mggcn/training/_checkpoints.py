@@ -104,15 +104,24 @@ class Checkpoints:
         every: seconds between two checkpoints, at least; 0 writes one after every epoch. With other values, checkpoints
             that take long are written less often, so that they take less than a hundredth of the time.
         ranks: that train together; the first reads and writes for all of them.
+        keeps_end: write a checkpoint at the end of training, too, from which the run only has to be tested.
 
     Attributes:
         state: the one to continue from; None at the start of a run.
     """
 
-    def __init__(self, folder: Path, identity: Identity, every: float = EVERY, ranks: Ranks = ALONE) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        identity: Identity,
+        every: float = EVERY,
+        ranks: Ranks = ALONE,
+        *,
+        keeps_end: bool = False,
+    ) -> None:
         if not every >= 0:
             raise InputError(f"checkpoint_every: {every:g} seconds is less than 0")
-        self.folder, self._ranks = folder, ranks
+        self.folder, self._ranks, self._keeps_end = folder, ranks, keeps_end
         self.state: State | None = None
         self._latest: State | None = None
         self._identity, self._every, self.write_seconds = json.loads(json.dumps(identity)), every, 0.0
@@ -142,6 +151,10 @@ class Checkpoints:
             if error is not None and not isinstance(error, InputError):
                 self.flush()
 
+    def of_member(self, number: int, identity: Identity) -> "Checkpoints":
+        """The checkpoints of a recipe of the run's portfolio, in a folder inside this one."""
+        return Checkpoints(self.folder / str(number), identity, self._every, self._ranks, keeps_end=True)
+
     @property
     def resumed(self) -> int:
         """How often the run was resumed from a checkpoint."""
@@ -162,6 +175,12 @@ class Checkpoints:
         if is_due or now - self._copied >= _COPY_EVERY:
             self._latest, self._copied = capture(), now
         if is_due:
+            self.flush()
+
+    def training_ended(self, capture: Callable[[], State]) -> None:
+        """Write the state after the last epoch, if it is kept."""
+        if self._keeps_end and self._ranks.is_first:
+            self._latest = capture()
             self.flush()
 
     def remove(self) -> None:

@@ -3,7 +3,7 @@
 import copy
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -49,11 +49,17 @@ class Silent:
         """Ignore an epoch."""
 
 
-def train(fit: Fit, progress: Progress, checkpoints: Checkpoints | None = None) -> Fitted:
+def train(
+    fit: Fit,
+    progress: Progress,
+    checkpoints: Checkpoints | None = None,
+    is_behind: Callable[[Sequence[Epoch]], bool] = lambda _: False,
+) -> Fitted:
     """Train until the validation scores stop improving, then load the best epoch's weights into the model.
 
     A model without parameters is only evaluated. With checkpoints, training continues from their state and ends as if
     it had not been interrupted. Ranks train with their shares of every batch and score their shares of the nodes.
+    ``is_behind`` says of the epochs so far whether training stops early.
     """
     training, compute, model, val_nodes = fit.training, fit.compute, fit.model, fit.split.val
     fit = replace(fit, prepared=replace(fit.prepared, eval=fit.prepared.eval.kept(compute)))
@@ -73,6 +79,8 @@ def train(fit: Fit, progress: Progress, checkpoints: Checkpoints | None = None) 
             best = replace(state.fitted, curve=curve)
             epochs.first_peak = best.first_peak
         while len(curve) < training.epochs and len(curve) - best.best_epoch < training.patience:
+            if is_behind(curve):
+                break
             number, started = len(curve) + 1, time.perf_counter()
             if compute.ranks.size > 1:  # ranks drop different units, and no rank needs the generator of another
                 torch.manual_seed(fit.key.fold("dropout", number, compute.ranks.rank).torch_seed)
@@ -94,6 +102,8 @@ def train(fit: Fit, progress: Progress, checkpoints: Checkpoints | None = None) 
             if checkpoints is not None:
                 checkpoints.epoch_ended(partial(live.capture, best, best_weights, checkpoints.seconds))
             progress.epoch(epoch)
+        if checkpoints is not None:
+            checkpoints.training_ended(partial(live.capture, best, best_weights, checkpoints.seconds))
     if not best_weights:
         raise InputError(f"lr: training diverged at epoch {len(curve)} with learning rate {training.lr}")
     model.load_state_dict(best_weights)

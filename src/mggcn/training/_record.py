@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -20,6 +21,8 @@ from mggcn.graph import Direction, EdgeSchema
 
 RECORD, CONFIG, CHECKPOINT = "record.json", "config.toml", "checkpoint"
 """What the folder of a run holds; the record is written last, and then checkpoints are removed."""
+MEMBERS = "members"
+"""The folder of the other recipes in that of a run, if the mean of several was selected."""
 MAY_DIVERGE = ("val_loss", "train_loss")
 """The fields that may be infinite or not a number."""
 
@@ -116,6 +119,41 @@ class Ranking:
             raise ValueError("field ranking.precision_at has other lengths than ks")
 
 
+@dataclass(frozen=True)
+class Member:
+    """A recipe of a portfolio; its losses decide which recipes are selected.
+
+    Attributes:
+        settings: the settings in which the recipes differ, with their values in this one.
+        val_loss: of calibrated probabilities, means over the draws, on the validation nodes.
+        val_accuracy: of the same.
+        epochs: the number of epochs.
+        best_epoch: the epoch whose weights were kept.
+        seconds: time for preparing and training.
+        stopped: whether training was stopped early, because it was behind.
+        selected: whether the run's probabilities are those of this recipe, or the mean of these and others.
+    """
+
+    settings: dict[str, Any]
+    val_loss: Finite
+    val_accuracy: Finite
+    epochs: Whole
+    best_epoch: Whole
+    seconds: Finite
+    stopped: bool
+    selected: bool
+
+
+def recipe_words(settings: Mapping[str, Any], first: Mapping[str, Any]) -> str:
+    """The settings of a portfolio's recipe that differ from those of its first, as the command line takes them."""
+    words = (
+        f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in settings.items()
+        if value != first.get(name)
+    )
+    return " ".join(words) or "the method's recipe"
+
+
 def mean(values: Iterable[float | None]) -> float | None:
     """The mean over the classes that have a value; None if none has."""
     known = [value for value in values if value is not None]
@@ -182,6 +220,10 @@ class RunRecord:
         ranking: areas under curves, precision at k and thresholds of each class, with calibrated probabilities.
         test_right: which test nodes were predicted correctly, in the order of the split, see :func:`packed_bits`; None
             in older records.
+        portfolio: the recipes that were trained, of which the best or a mean was selected; None if one was trained.
+            Settings, epochs and times are then those of the best recipe, except for ``total_seconds`` and the memory,
+            which are of all; test metrics are of what was selected, and of a mean so are the loss, the accuracy and the
+            macro-F1 on the validation nodes.
     """
 
     dataset: dict[str, Any]
@@ -216,6 +258,7 @@ class RunRecord:
     warm_start: dict[str, Any] | None = None
     ranking: Ranking | None = None
     test_right: str | None = None
+    portfolio: list[Member] | None = None
 
     @property
     def right(self) -> NDArray[np.bool_] | None:
@@ -224,6 +267,13 @@ class RunRecord:
             return None
         packed = np.frombuffer(base64.b64decode(self.test_right, validate=True), np.uint8)
         return np.unpackbits(packed, count=sum(map(sum, self.test_confusion))).astype(np.bool_)
+
+    @property
+    def recipe_settings(self) -> dict[str, Any]:
+        """The settings that the run was asked for: of a portfolio, those of its first recipe, which all seeds share."""
+        if self.portfolio is None:
+            return self.settings
+        return {**self.settings, **self.portfolio[0].settings, "portfolio": "auto"}
 
     @property
     def is_converged(self) -> bool:
@@ -248,6 +298,8 @@ class RunRecord:
         if record.ranking is not None:
             record.ranking.check(len(record.test_confusion))
         record.check_right()
+        if record.portfolio is not None:
+            record.check_portfolio(record.portfolio)
         for name in ("dataset", "settings", "environment"):
             try:
                 json.dumps(getattr(record, name), allow_nan=False)
@@ -274,6 +326,22 @@ class RunRecord:
             raise ValueError(f"field test_right has bits beyond {nodes:,} test nodes")
         if (found := int(right.sum())) != hits:
             raise ValueError(f"field test_right has {found:,} right nodes, but test_confusion {hits:,}")
+
+    def check_portfolio(self, members: Sequence[Member]) -> None:
+        """Raise ValueError unless these can be the recipes of this run's portfolio."""
+        selected = [member for member in members if member.selected]
+        if not selected or len(members) < 2:
+            raise ValueError(f"field portfolio has {len(members)} recipes, of which {len(selected)} are selected")
+        if any(member.settings.keys() != members[0].settings.keys() for member in members):
+            raise ValueError("field portfolio has recipes with other settings than the first")
+        best = min(selected, key=lambda member: member.val_loss)
+        for name, value in best.settings.items():
+            of_run = self.settings.get(name)
+            is_close = (
+                isinstance(value, float) and isinstance(of_run, float) and math.isclose(value, of_run, rel_tol=1e-5)
+            )
+            if of_run != value and not is_close:  # reports keep six digits
+                raise ValueError(f"field portfolio has {name} {value!r} in its best recipe, not that of the settings")
 
     def check_complete(self) -> None:
         """Raise ValueError if something is missing that scoring nodes needs and reports do not."""

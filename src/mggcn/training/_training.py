@@ -56,6 +56,9 @@ class Training:
             ``fp32``), ``fp32``, or ``bf16`` for mixed precision, which also rounds the scaled features to 8
             significant bits: half the memory, and shorter epochs on a GPU.
         threads: of the sampler, 0 for all cores; the result does not depend on it.
+        portfolio: ``auto`` trains each recipe of the method's portfolio, if it has one, and keeps the best or the mean
+            of several by validation loss; ``none`` trains the first alone. Settings that are given are those of every
+            recipe. A warm start, and a preset other than ``default``, train one recipe.
     """
 
     epochs: Count = 400
@@ -77,6 +80,7 @@ class Training:
     shuffle: bool = True
     precision: Precision = "tf32"
     threads: NaturalNumber = 0
+    portfolio: Literal["auto", "none"] = "none"
 
     def __post_init__(self) -> None:
         check_bounds(self)

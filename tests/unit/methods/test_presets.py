@@ -139,4 +139,4 @@ def test_the_values_that_training_uses_are_shown(capsys: pytest.CaptureFixture[s
     assert "  picks=4  (a whole number; our recipe, the class has 5)" in lines
     assert "  layers=2  (a whole number)" in lines
     assert main(["methods", "sgc"]) == 0
-    assert "recipe" not in capsys.readouterr().out
+    assert "our recipe" not in capsys.readouterr().out

@@ -12,8 +12,8 @@ from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.nn.rows import num_bytes
 from mggcn.runs import Scorer, resolve
-from mggcn.runs import _fitting as fitting
 from mggcn.runs import _scorer as runs_scoring
+from mggcn.runs import _testing as testing
 from mggcn.training import _inference as scoring
 from mggcn.training._compute import Compute
 from mggcn.training._inference import Inference
@@ -99,10 +99,10 @@ def test_at_most_so_many_nodes_are_used_for_calibration_and_ranking(
     small: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs_scoring, "CALIBRATED_ON", 6)
-    monkeypatch.setattr(fitting, "RANKED", 5)
+    monkeypatch.setattr(testing, "RANKED", 5)
     used: list[int] = []
-    choose = fitting.choose_temperature
-    monkeypatch.setattr(fitting, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
+    choose = testing.choose_temperature
+    monkeypatch.setattr(testing, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
     record = mggcn.fit(small, settings=SETTINGS, device="cpu").record
     assert used == [6]
     assert record.ranking.ks == [1, 2, 5]
