@@ -40,6 +40,7 @@ def kinds_of(data: Dataset) -> dict[str, tuple[Dataset, dict[str, object]]]:
 
     return {
         "plain": (data, {}),
+        "plain, uniform picks": (data, {"pick_by": "uniform"}),
         "weights": (known(weight=weight), {}),
         "weights, picks by weight": (known(weight=weight), {"pick_by": "weight"}),
         "directions": (known(direction="directed"), {}),

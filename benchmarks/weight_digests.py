@@ -36,6 +36,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "gcn": [{"batches": "full", "layers": 3, "dropout": 0.5}],
     "graphsage-mean": [{"normalise": True, "full_eval": True}],
     "as-gcn": [{"skip": True, "precompute": True, "layers": 3}],
+    "gamlp": [{"attention": "recursive"}],
     "vr-gcn": [{"dropout": 0.3, "layers": 3}],
     "fastgcn": [{"precompute": False, "candidates": "all"}],
     "ladies": [{"propagation": "symmetric", "normalise": False}],

@@ -34,7 +34,7 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         report = Path(folder) / "accuracy.html"
         subprocess.run([*MGGCN, "report", str(RECORDS), "--out", str(report)], check=True)  # noqa: S603
-        take(browser, report.as_uri(), "report.png", "h1", "#by_time0")
+        take(browser, report.as_uri(), "report.png", "h1", "#budgets0")
         take(browser, (run / "report.html").as_uri(), "run-page.png", "h1", "#p0")
         command = [*MGGCN, "explore", str(run), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603

@@ -1,14 +1,17 @@
 """The tables of the page that compares all methods, from the records under ``results``; rows without records say so."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from generate.against_time import figure
+from generate.charts import svg
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
+from mggcn.experiments import _budgets as budgets
 from mggcn.experiments._report_tables import Table, duration, percent, table_of_lines
 from mggcn.experiments._sections import Row, Section
 from mggcn.methods import METHODS, published
@@ -27,6 +30,7 @@ _HEADINGS = [
     "to best, tuned",
 ]
 _NOT_THERE = "–"
+_MOST_STEPS, _WIDTH = 60, 660
 
 Rows = Mapping[str, Mapping[str, Row]]
 """Rows by data set and method."""
@@ -41,7 +45,8 @@ def tables() -> str:
         here, found = as_published.get(dataset, {}), tuned.get(dataset, {})
         parts += [f"## {dataset.capitalize()}", _table(dataset, here, default.get(dataset, {}), found).markdown()]
         if found:
-            parts += [_first(found), figure(Section(dataset, tuple(found.values())))]
+            section = Section(dataset, tuple(found.values()))
+            parts += [_first(found), figure(section), _budgets(section)]
         if dataset in experiment.datasets:
             plans = zip(experiment.variants, experiment.plans(DataIdentity(dataset)), strict=True)
             reasons = [
@@ -99,7 +104,7 @@ def rows_of(name: str) -> Rows:
 
 def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table[Any]:
     own, papers = (_published(table, dataset) for table in (published.OWN, "accuracy"))
-    searched = _searched(dataset)
+    too_slow = _too_slow(dataset)
     rows = [
         [
             method,
@@ -107,7 +112,7 @@ def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tu
             papers.get(method, _NOT_THERE),
             _accuracy(here.get(method)),
             _accuracy(default.get(method)),
-            _accuracy(tuned.get(method)) if method in searched else "too slow",
+            "too slow" if method in too_slow else _accuracy(tuned.get(method)),
             duration(tuned[method].figures.seconds_to_best) if method in tuned else _NOT_THERE,
         ]
         for method in METHODS
@@ -115,11 +120,13 @@ def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tu
     return table_of_lines(_HEADINGS, rows)
 
 
-def _searched(dataset: str) -> set[str]:
-    """The methods whose search was finished in its time, or all if there was no search on this data set."""
-    files = experiments.read_folder(EXPERIMENTS / "tuned")
-    found = next((file for file in files if dataset in file.datasets), None)
-    return {variant.method for variant in found.variants} if found else set(METHODS)
+def _too_slow(dataset: str) -> set[str]:
+    """The methods whose search was not finished in its time, which the file of what it found names."""
+    for path in sorted((EXPERIMENTS / "tuned").glob("*.toml")):
+        if dataset in experiments.read(path).datasets:
+            named = re.search(r"^# Left out, .*: (.+)\.$", path.read_text(), re.MULTILINE)
+            return set(named[1].split(", ")) if named else set()
+    return set()
 
 
 def _published(table: str, dataset: str) -> dict[str, str]:
@@ -135,22 +142,33 @@ def _accuracy(row: Row | None) -> str:
     return percent(row.figures.accuracy, row.figures.accuracy_std) + seeds
 
 
+def _budgets(section: Section) -> str:
+    """Accuracy against time budgets, with a caption."""
+    picture = svg(budgets.chart(section, _MOST_STEPS), _WIDTH)
+    return f'<div class="charts"><figure>{picture}</figure></div>\n\n{budgets.NOTE}'
+
+
 def _first(tuned: Mapping[str, Row]) -> str:
-    """A sentence on the most accurate tuned method, and on how far MG-GCN is from it."""
+    """A sentence on the most accurate tuned method, and on how MG-GCN stands against it."""
     best = _best(tuned)
     assert best is not None  # noqa: S101  (only called with rows)
-    if best.method == _OURS:
-        return f"Tuned, MG-GCN is first of {len(tuned)} methods."
     ours = tuned.get(_OURS)
     if ours is None:
         return f"Tuned, {best.method} is first; MG-GCN has not been run."
+    standings = Section("", tuple(tuned.values())).standings
+    standing = standings.by_label.get(ours.label)
     ahead = best.figures.accuracy - ours.figures.accuracy
+    if standing is not None and standing.word == "tied":
+        which = f"{best.method}, which has {ahead * 100:.2f} points more" if ahead else "others"
+        return f"Tuned, MG-GCN is tied with {which}: chance may explain the difference. ({standings.decided}.)"
+    if best.method == _OURS:
+        return f"Tuned, MG-GCN is first of {len(tuned)} methods."
     error = math.hypot(*((row.figures.accuracy_std or 0) / math.sqrt(row.done) for row in (best, ours)))
     errors = f", {ahead / error:.1f} standard errors of the difference" if error else ""
     place = 1 + sum(row.figures.accuracy > ours.figures.accuracy for row in tuned.values())
     return (
         f"**MG-GCN is not first here.** Tuned, {best.method} has {ahead * 100:.2f} points more{errors}; MG-GCN is "
-        f"number {place} of {len(tuned)}."
+        f"number {place} of {len(tuned)}." + (f" ({standings.decided}.)" if standing else "")
     )
 
 

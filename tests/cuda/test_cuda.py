@@ -96,7 +96,16 @@ def test_a_replayed_step_is_the_step_itself(
 
 
 @pytest.mark.parametrize(
-    ("method", "changed"), [("deepwalk", {}), ("mlp", {"dropout": 0.0}), ("sgc", {}), ("sign", {"dropout": 0.0})]
+    ("method", "changed"),
+    [
+        ("deepwalk", {}),
+        ("mlp", {"dropout": 0.0}),
+        ("sgc", {}),
+        ("sign", {"dropout": 0.0}),
+        ("sagn", {"dropout": 0.0, "heads": 2}),
+        ("gamlp", {"dropout": 0.0}),
+        ("gamlp", {"dropout": 0.0, "attention": "recursive"}),
+    ],
 )
 def test_methods_that_read_single_rows_replay_their_steps(
     small: Dataset, method: str, changed: dict, monkeypatch: pytest.MonkeyPatch

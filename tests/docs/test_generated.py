@@ -35,6 +35,7 @@ from mggcn.experiments._records import pack
 from mggcn.experiments._sections import ExperimentInfo, Row, Section
 from mggcn.methods import METHODS
 from mggcn.methods.graphsage import GraphSAGEPool
+from mggcn.training import packed_bits
 from tests.paper.algorithm1 import sequences
 from tests.records import record
 
@@ -155,7 +156,7 @@ def test_records_of_two_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_comparison_uses_the_records_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "packed", list)
-    monkeypatch.setattr(compare, "_searched", lambda _: set(METHODS))
+    monkeypatch.setattr(compare, "_too_slow", lambda _: set())
     assert compare.tables().count("| not run yet | not run yet | not run yet |") == 3 * len(METHODS)
     info = ExperimentInfo("compare", "All methods", "nothing", "accuracy", 2)
     rows = (Row("gcn", "gcn", "cpu", 2, (record(),)), Row("mlp", "mlp", "cpu", 2, (record("mlp"), record("mlp", 1))))
@@ -194,6 +195,33 @@ def test_the_comparison_says_where_mg_gcn_is_not_first(tmp_path: Path, monkeypat
     assert "<svg" in behind
     assert "| towns | not run yet | not run yet | 79.00 ± 1.41 | gcn 81.00 |" in compare.summary()
     assert "Tuned, MG-GCN is first of 3 methods." in tuned(0.9)
+
+
+def test_the_comparison_says_where_mg_gcn_is_tied() -> None:
+    def row(name: str, right: int) -> Row:
+        bits = packed_bits(np.arange(1000) < right)
+        records = [
+            record(
+                name,
+                seed,
+                dataset={"name": "towns", "digest": "d"},
+                test_accuracy=right / 1000,
+                test_confusion=[[right, 1000 - right], [0, 0]],
+                test_right=bits,
+            )
+            for seed in range(3)
+        ]
+        return Row(name, name, "cpu", 3, tuple(records))
+
+    rows = {name: row(name, right) for name, right in (("mg-gcn", 900), ("gcn", 902), ("mlp", 800))}
+    assert compare._first(rows).startswith(
+        "Tuned, MG-GCN is tied with gcn, which has 0.20 points more: chance may explain the difference. (standing: "
+    )
+    assert compare._first({**rows, "gcn": row("gcn", 880)}) == "Tuned, MG-GCN is first of 3 methods."
+    clear = compare._first({**rows, "gcn": row("gcn", 950)})
+    assert clear.startswith(
+        "**MG-GCN is not first here.** Tuned, gcn has 5.00 points more; MG-GCN is number 2 of 3. (sta"
+    )
 
 
 def test_the_phases_of_trainings_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

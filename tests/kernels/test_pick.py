@@ -109,12 +109,13 @@ def power_law(num_nodes: int, num_edges: int, seed: int = 0) -> Graph:
     return Graph.from_edges(ends[0], ends[1], num_nodes)
 
 
+@pytest.mark.parametrize("by", ["degree", "weight"])
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
-def test_any_number_of_threads_gives_the_same_picks(threads: int) -> None:
-    graph = power_law(5_000, 40_000)
+def test_any_number_of_threads_gives_the_same_picks(threads: int, by: PickBy) -> None:
+    graph = power_law(5_000, 40_000) if by == "degree" else weighted(5_000, 40_000, "directed")
     targets = np.random.default_rng(1).permutation(5_000)
-    table = PickTable.of(graph, threads=threads)
-    once = PickTable.of(graph, threads=1).draw(targets, 5, Key.of(3), threads=1)
+    table = PickTable.of(graph, by=by, threads=threads)
+    once = PickTable.of(graph, by=by, threads=1).draw(targets, 5, Key.of(3), threads=1)
     assert np.array_equal(table.draw(targets, 5, Key.of(3), threads=threads), once)
 
 

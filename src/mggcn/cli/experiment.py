@@ -33,7 +33,8 @@ def compare(
         dataset: A known name (see `mggcn data list`) or a dataset folder.
         others: Further data sets.
         methods: Names (see `mggcn methods`) or package.module:Class, separated by commas, or all.
-        seeds: The number of runs of each method, with seeds 0, 1, 2 ...
+        seeds: The number of runs of each method, with seeds 0, 1, 2 ...; with three or more, the table says which
+            methods are first, tied or behind.
         splits: Repeat the runs on this many random splits, for data without a published split.
         preset: Where the settings start: our recipes, or what the methods' papers use.
         settings: Change settings, as key=value, of the methods that have them.

@@ -128,10 +128,7 @@ def run(
     if options.as_json:
         result: dict[str, Any] = {"device": device.type, "seeds": seeds or experiment.seeds}
         result |= {"out": str(out or experiment.folder), "interrupted": interrupted}
-        tables = [
-            {"dataset": section.dataset, "summaries": [row.summary() for row in section.rows]}
-            for section in shown.sections
-        ]
+        tables = [{"dataset": one.dataset, "summaries": one.summaries()} for one in shown.sections]
         result |= tables[0] | {"dataset": shown.names[0]} if experiment.flat else {"tables": tables}
         print(json.dumps(result if experiment.flat else {"experiment": experiment.name, **result}))
     if interrupted:

@@ -14,8 +14,9 @@ OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 SHAPES = ("circle", "square", "triangle-up", "diamond")
 _MOST_POINTS = 5_000
-_SHORTEST = 1e-6  # a logarithmic scale cannot show 0
-ACCURACY, _HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
+SHORTEST = 1e-6
+"""The shortest time in seconds of charts; a logarithmic scale cannot show 0."""
+ACCURACY, ROW_HEIGHT, _HEIGHT = "test accuracy, %", 20, 340
 
 Values = list[dict[str, Any]]
 Spec = dict[str, Any]
@@ -36,7 +37,7 @@ def rows_data(section: Section) -> Values:
         {
             "method": row.label,
             **spread(row.figures),
-            "seconds": _seconds(row.figures.seconds_to_best),
+            "seconds": visible_seconds(row.figures.seconds_to_best),
             "memory": _short(bytes_used / 2**20),
             "front": row in front,
         }
@@ -47,7 +48,7 @@ def rows_data(section: Section) -> Values:
 def spread(figures: Figures) -> dict[str, float]:
     """Mean accuracy, and the mean minus and plus the standard deviation, in percent."""
     mean, deviation = figures.accuracy, figures.accuracy_std or 0.0
-    return {"accuracy": _percent(mean), "low": _percent(mean - deviation), "high": _percent(mean + deviation)}
+    return {"accuracy": percentage(mean), "low": percentage(mean - deviation), "high": percentage(mean + deviation)}
 
 
 def has_curve(row: Row) -> bool:
@@ -77,17 +78,22 @@ def charts(section: Section, points: int) -> dict[str, Spec]:
 
 
 def curves(section: Section, points: int) -> dict[str, Spec]:
-    """Validation accuracy by time and by epoch, of at most ``points`` points; nothing if no row has a curve."""
+    """Validation accuracy by epoch, of at most ``points`` points; nothing if no row has a curve."""
     alt, values = require_altair(), _curves_data(section, points)
     if not values:
         return {}
+    selected = legend_selection(alt)
     lines = alt.Chart(alt.InlineData(values=values)).mark_line(strokeWidth=1.5, clip=True)
-    by_time = alt.X("seconds:Q", title="time since the start, s", scale=_log(alt))
-    drawn = {
-        "by_time": _convergence(alt, section, lines.encode(x=by_time), "time"),
-        "by_epoch": _convergence(alt, section, lines.encode(x=_epochs(alt)), "epochs"),
-    }
-    return {name: as_spec(chart) for name, chart in drawn.items()}
+    chart = lines.encode(
+        x=_epochs(alt),
+        y=alt.Y("accuracy:Q", title="validation accuracy, %", scale=alt.Scale(zero=False)),
+        color=colours(alt, labels_of(section)),
+        strokeDash=second_marks(alt, labels_of(section)),
+        opacity=alt.condition(selected, alt.value(1), alt.value(0.08)),
+        tooltip=tooltips(alt, "accuracy", "epoch", "seconds"),
+    )
+    title = f"{section.dataset}: validation accuracy against epochs, the first seed of each method"
+    return {"by_epoch": as_spec(sized(chart.add_params(selected), title))}
 
 
 def loss(row: Row, points: int) -> Spec:
@@ -152,13 +158,43 @@ def shapes(alt: Any, labels: Sequence[str]) -> Any:
     return alt.Shape("method:N", scale=_scale(alt, labels, SHAPES), legend=_legend(alt))
 
 
+def second_marks(alt: Any, labels: Sequence[str]) -> Any:
+    """Dashes for each label, beside its colour."""
+    return alt.StrokeDash("method:N", scale=_scale(alt, labels, _DASHES), legend=_legend(alt))
+
+
+def legend_selection(alt: Any) -> Any:
+    """A click on a label in the legend selects its lines."""
+    return alt.selection_point(name="selected", fields=["method"], bind="legend")
+
+
+def labels_of(section: Section) -> list[str]:
+    """The labels of the rows that were run."""
+    return [row.label for row in section.measured]
+
+
+def log_scale(alt: Any) -> Any:
+    """A logarithmic scale with some room at its ends."""
+    return alt.Scale(type="log", nice=False, padding=12)
+
+
+def percentage(share: float) -> float:
+    """A share in percent, as charts hold it."""
+    return round(share * 100, 3)
+
+
+def visible_seconds(value: float) -> float:
+    """A time that a logarithmic scale can show."""
+    return _short(max(value, SHORTEST))
+
+
 def tooltips(alt: Any, *names: str) -> list[Any]:
     """The values that appear when the pointer is on a mark."""
     return [alt.Tooltip("method:N"), *(alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names)]
 
 
 def _accuracy(alt: Any, section: Section, rows: Any) -> Any:
-    base = rows.encode(y=_methods(alt))
+    base = rows.encode(y=methods_axis(alt))
     rules = base.mark_rule(strokeWidth=2, color=OKABE_ITO[4]).encode(
         x=alt.X("low:Q", title=ACCURACY, scale=alt.Scale(zero=False)), x2="high:Q"
     )
@@ -166,12 +202,12 @@ def _accuracy(alt: Any, section: Section, rows: Any) -> Any:
         x=alt.X("accuracy:Q", title=ACCURACY), tooltip=tooltips(alt, "accuracy", "low", "high")
     )
     title = f"{section.dataset}: test accuracy, mean ± standard deviation over seeds"
-    return sized(alt.layer(rules, means), title, _ROW_HEIGHT * len(section.measured))
+    return sized(alt.layer(rules, means), title, ROW_HEIGHT * len(section.measured))
 
 
 def _time(alt: Any, section: Section, rows: Any) -> Any:
     base = rows.encode(
-        x=alt.X("seconds:Q", title="time to the best epoch, s", scale=_log(alt)),
+        x=alt.X("seconds:Q", title="time to the best epoch, s", scale=log_scale(alt)),
         y=alt.Y("accuracy:Q", title=ACCURACY, scale=alt.Scale(zero=False)),
     )
     front = (
@@ -180,8 +216,8 @@ def _time(alt: Any, section: Section, rows: Any) -> Any:
         .encode(order=alt.Order("seconds:Q"))
     )
     marks = base.mark_point(filled=True, size=90, opacity=1).encode(
-        color=colours(alt, _labels(section)),
-        shape=shapes(alt, _labels(section)),
+        color=colours(alt, labels_of(section)),
+        shape=shapes(alt, labels_of(section)),
         tooltip=tooltips(alt, "accuracy", "seconds", "memory"),
     )
     title = f"{section.dataset}: accuracy against time; the dashed line is the Pareto front"
@@ -190,27 +226,14 @@ def _time(alt: Any, section: Section, rows: Any) -> Any:
 
 def _memory(alt: Any, section: Section, rows: Any) -> Any:
     x = alt.X("memory:Q", title="peak memory, MiB")
-    bars = rows.mark_bar(color=OKABE_ITO[0]).encode(x=x, y=_methods(alt), tooltip=tooltips(alt, "memory"))
+    bars = rows.mark_bar(color=OKABE_ITO[0]).encode(x=x, y=methods_axis(alt), tooltip=tooltips(alt, "memory"))
     phase = " in training" if _has_training_memory(section) else ""
     title = f"{section.dataset}: peak memory{phase}, the largest over seeds"
-    return sized(bars, title, _ROW_HEIGHT * len(section.measured))
+    return sized(bars, title, ROW_HEIGHT * len(section.measured))
 
 
 def _has_training_memory(section: Section) -> bool:
     return all(row.figures.training_memory_bytes is not None for row in section.measured)
-
-
-def _convergence(alt: Any, section: Section, lines: Any, against: str) -> Any:
-    selected = alt.selection_point(name="selected", fields=["method"], bind="legend")
-    chart = lines.encode(
-        y=alt.Y("accuracy:Q", title="validation accuracy, %", scale=alt.Scale(zero=False)),
-        color=colours(alt, _labels(section)),
-        strokeDash=alt.StrokeDash("method:N", scale=_scale(alt, _labels(section), _DASHES), legend=_legend(alt)),
-        opacity=alt.condition(selected, alt.value(1), alt.value(0.08)),
-        tooltip=tooltips(alt, "accuracy", "epoch", "seconds"),
-    )
-    title = f"{section.dataset}: validation accuracy against {against}, the first seed of each method"
-    return sized(chart.add_params(selected), title)
 
 
 def _curves_data(section: Section, points: int) -> Values:
@@ -225,7 +248,7 @@ def _curves_data(section: Section, points: int) -> Values:
         )
         for number in spaced(len(record.curve), points):
             epoch = record.curve[number]
-            accuracy, reached = _percent(epoch.val_accuracy), _seconds(seconds[number + 1])
+            accuracy, reached = percentage(epoch.val_accuracy), visible_seconds(seconds[number + 1])
             values.append({"method": row.label, "epoch": epoch.number, "seconds": reached, "accuracy": accuracy})
     return values
 
@@ -235,11 +258,8 @@ def _epochs(alt: Any) -> Any:
     return alt.X("epoch:Q", title="epoch", axis=axis, scale=scale)
 
 
-def _log(alt: Any) -> Any:
-    return alt.Scale(type="log", nice=False, padding=12)
-
-
-def _methods(alt: Any) -> Any:
+def methods_axis(alt: Any) -> Any:
+    """A line for each label, in the order of the data."""
     return alt.Y("method:N", title=None, sort=None, axis=alt.Axis(labelLimit=220))
 
 
@@ -249,20 +269,8 @@ def _scale(alt: Any, labels: Sequence[str], marks: Sequence[Any]) -> Any:
     return alt.Scale(domain=list(labels), range=signs)
 
 
-def _labels(section: Section) -> list[str]:
-    return [row.label for row in section.measured]
-
-
 def _legend(alt: Any) -> Any:
     return alt.Legend(orient="bottom", columns=3, symbolLimit=0, title=None, labelLimit=220)
-
-
-def _percent(share: float) -> float:
-    return round(share * 100, 3)
-
-
-def _seconds(value: float) -> float:
-    return _short(max(value, _SHORTEST))
 
 
 def _short(value: float) -> float:

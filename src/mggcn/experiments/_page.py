@@ -14,9 +14,11 @@ from typing import Literal
 from mggcn._io import regular
 from mggcn._io.files import checksummed, without_checksum, write_atomically
 from mggcn.data import user_cache
+from mggcn.experiments import _budgets as budgets
 from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
 from mggcn.experiments import _report_tables as tables
+from mggcn.experiments._positions import positions
 from mggcn.experiments._recipes import recipe_table, selection
 from mggcn.experiments._records import pack
 from mggcn.experiments._report_tables import duration
@@ -56,7 +58,14 @@ def render(sections: Sequence[Section], form: Format, parts: Sequence[Part] = ()
     """
     if form == "html":
         return _page(sections, parts)
-    return tables.document(sections) if form == "md" else pack(sections)
+    return _document(sections) if form == "md" else pack(sections)
+
+
+def _document(sections: Sequence[Section]) -> str:
+    together = [
+        f"## {tables.escaped(one.heading)}\n\n{one.table().markdown()}\n\n{one.note}" for one in positions(sections)
+    ]
+    return tables.document(sections, together)
 
 
 def _page(sections: Sequence[Section], parts: Sequence[Part]) -> str:
@@ -70,10 +79,19 @@ def _page(sections: Sequence[Section], parts: Sequence[Part]) -> str:
             data |= spec.pop("datasets")
             specs[f"{kind}{number}"] = spec
         bodies.append(_section(section, number, set(drawn), name))
+    together = positions(sections)
+    for number, found in enumerate(together):
+        spec = found.chart()
+        data |= spec.pop("datasets")
+        specs[f"positions{number}"] = spec
+        chart = f'<div class="scroll"><div class="chart" id="positions{number}"></div></div>'
+        note = f'<p class="note">{escape(found.note)}</p>'
+        bodies.append(f'<section id="all{number}"><h2>{escape(found.heading)}</h2>\n{chart}\n{note}</section>\n')
     for number, part in enumerate(parts):
         bodies.append(f'<section id="p{number}"><h2>{escape(part.title)}</h2>\n{part.body}</section>\n')
     heading = escape(title(sections))
     contents = "".join(f'<a href="#s{number}">{escape(name)}</a> ' for number, name in enumerate(names) if name)
+    contents += "".join(f'<a href="#all{number}">{escape(one.heading)}</a> ' for number, one in enumerate(together))
     contents += "".join(f'<a href="#p{number}">{escape(part.title)}</a> ' for number, part in enumerate(parts))
     content = json.dumps({"data": data, "charts": specs}, separators=(",", ":"), allow_nan=False)
     content = content.replace("<", "\\u003c")
@@ -105,7 +123,7 @@ def _charts(section: Section, points: int) -> dict[str, charts.Spec]:
     best = classes.best(section.measured)
     drawn: dict[str, charts.Spec | None] = {}
     if _is_comparison(section):
-        drawn |= charts.charts(section, points)
+        drawn |= {"budgets": budgets.chart(section, points)} | charts.charts(section, points)
     elif section.measured and charts.has_curve(section.measured[0]):
         drawn["loss"] = charts.loss(section.measured[0], points)
         drawn["by_epoch"] = charts.curves(section, points)["by_epoch"]
@@ -179,10 +197,14 @@ def _comparison(section: Section, chart: Callable[[str], str]) -> list[str]:
         for row in charts.pareto(section.measured)
     ]
     without = [row.label for row in section.measured if not charts.has_curve(row)]
-    curves = [chart("by_time"), chart("by_epoch")] if len(without) < len(section.measured) else [_NO_CURVE]
-    if without and len(curves) > 1:
+    led = [f"{label} within {duration(seconds)}" for seconds, label in budgets.leaders(section)]
+    curves = [chart("by_epoch")] if len(without) < len(section.measured) else [_NO_CURVE]
+    if without and len(without) < len(section.measured):
         curves.append(f'<p class="note">Without a curve: {escape(", ".join(without))}.</p>')
-    parts = ["<h3>Accuracy</h3>", chart("accuracy"), "<h3>Convergence</h3>", *curves]
+    parts = ["<h3>Accuracy against time</h3>", chart("budgets")]
+    best = f" The best validation accuracy: {', '.join(led)}." if led else ""
+    parts.append(f'<p class="note">{escape(budgets.NOTE + best)}</p>')
+    parts += ["<h3>Accuracy</h3>", chart("accuracy"), "<h3>Convergence</h3>", *curves]
     parts += ["<h3>Time and accuracy</h3>", chart("time")]
     parts.append(f'<p class="note">On the Pareto front: {escape(", ".join(front))}.</p>')
     return [*parts, "<h3>Memory</h3>", chart("memory")]

@@ -177,7 +177,8 @@ def section_table(section: Section) -> Table[Row]:
         accuracy, epoch, total = [published[0], reference[0], _DIFFERENCE], [], []
     runs = [_SPLITS, replace(_SEEDS, heading="runs")] if any(row.splits > 1 for row in section.rows) else [_SEEDS]
     first: Column[Row] = Column("method", lambda row: row.label)
-    return Table([first, *accuracy, *_RESULTS, *epoch, *_TIMES, *total, *_COSTS, *runs], section.rows)
+    results = [_RESULTS[0], _standing(section), *_RESULTS[1:]]
+    return Table([first, *accuracy, *results, *epoch, *_TIMES, *total, *_COSTS, *runs], section.rows)
 
 
 def beside(sections: Sequence[Section]) -> Table[str]:
@@ -185,6 +186,18 @@ def beside(sections: Sequence[Section]) -> Table[str]:
     labels = list(dict.fromkeys(row.label for section in sections for row in section.rows))
     columns = [_beside(column, section) for column in _RESULTS[:3] for section in sections]
     return Table([Column("method", str), *columns], labels)
+
+
+def _standing(section: Section) -> Column[Row]:
+    """How the rows of a section stand, sorted by how far they are behind."""
+    known = section.standings.by_label
+    return Column(
+        "standing",
+        lambda row: known[row.label].behind if row.label in known else None,
+        words=lambda row: known[row.label].text if row.label in known else NO_VALUE,
+        optional=True,
+        note=_NOTE_ON_STANDING,
+    )
 
 
 def _beside(column: Column[Row], section: Section) -> Column[str]:
@@ -209,6 +222,7 @@ def remarks(section: Section) -> list[str]:
         *partly,
         *(f"not run: {reason}" for reason in cut),
         *_not_converged(section),
+        *([section.standings.decided] if section.standings.decided else []),
         *([several] if most > 1 else []),
     ]
 
@@ -274,11 +288,15 @@ def environment(values: dict[str, Any]) -> str:
     return ", ".join(parts) or "not recorded"
 
 
-def document(sections: Sequence[Section]) -> str:
-    """The tables in Markdown, with what their columns mean, commands and environments."""
+def document(sections: Sequence[Section], together: Sequence[str] = ()) -> str:
+    """The tables in Markdown, with what their columns mean, commands and environments.
+
+    ``together`` is Markdown on several sections, which follows them.
+    """
     parts = ["# Results"]
     for section in sections:
         parts += [f"## {escaped(section.title)}", escaped(section.about), markdown(section).strip()]
+    parts += together
     if known := [escaped(environment(values)) for values in environments(sections)]:
         parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, provenance(sections).markdown(text_columns=4)]
         parts += ["## Environments", "\n".join(f"{number}. {text}" for number, text in enumerate(known, 1))]
@@ -366,6 +384,10 @@ _ON_OTHER_HARDWARE = (
 )
 _NOTE_ON_SGC = (
     "SGC averages over neighbours once before training here, so its batches read their own targets only, at any depth."
+)
+_NOTE_ON_STANDING = (
+    "*Standing* compares with the highest mean test accuracy of the table: *first* if all others are behind, *tied* if "
+    "the difference may be chance, else *behind* by these percentage points."
 )
 _NOTE_ON_AREAS = (
     "*PR-AUC* (average precision) and *ROC-AUC* are areas under curves of test nodes ranked by the probability of a "

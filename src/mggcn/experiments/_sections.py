@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from mggcn.experiments._standing import Standings
 from mggcn.runs import published_results
 from mggcn.training import Finite, RunRecord, Whole, mean
 
@@ -184,6 +185,16 @@ class Section:
     def measured(self) -> list[Row]:
         """The rows that have records."""
         return [row for row in self.rows if row.records]
+
+    @cached_property
+    def standings(self) -> Standings:
+        """How the rows stand against the most accurate, by label; of none if the experiment measures time."""
+        return Standings.of({} if self.measures_time else {row.label: row.records for row in self.measured})
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """The rows without their single runs, ready for JSON."""
+        known = {label: asdict(standing) for label, standing in self.standings.by_label.items()}
+        return [row.summary() | {"standing": known.get(row.label)} for row in self.rows]
 
     @property
     def measures_time(self) -> bool:

@@ -65,6 +65,8 @@ SPACE: Mapping[str, Range | Choice] = MappingProxyType(
         "fanouts": Choice(("5,5", "10,5", "10,10", "15,10", "25,10")),
         "fanout": Choice((1, 2, 4, 8)),
         "hops": Range(1, 4),
+        "heads": Choice((1, 2, 4)),
+        "norm": Choice(("row", "symmetric")),
         "pool": Choice((1, 2, 4)),
         "state": Choice((1, 2)),
         "variance": Choice((0.0, 0.001, 0.01, 0.1, 0.5, 1.0)),

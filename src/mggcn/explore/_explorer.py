@@ -147,8 +147,8 @@ class Explorer:
     def picks(self, node: int, draws: int) -> Answer:
         """How often nodes are picked over many draws, the target first, and which edges between them are walked.
 
-        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk; ``edges`` says
-        what is known of the edges of a pick with the target, and of those of a link.
+        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk; ``edges``
+        says what is known of those that a link stands for.
         """
         graph = self.dataset.graph
         counts: Counter[int] = Counter()
@@ -164,12 +164,7 @@ class Explorer:
                 walked[members[parent], pick] += 1
         shown = [node, *(pick for pick, _ in counts.most_common(_MAX_PICKED))]
         nodes = [
-            {
-                **about,
-                "hops": distance[member],
-                "share": counts[member] / draws if member != node else 1.0,
-                "edges": between(graph, node, member),
-            }
+            {**about, "hops": distance[member], "share": counts[member] / draws if member != node else 1.0}
             for member, about in zip(shown, self._described(shown), strict=True)
         ]
         links = []

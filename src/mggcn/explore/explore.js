@@ -124,9 +124,8 @@ async function showPicks(answer) {
       + "Nodes can be dragged."
     : "This node has no neighbours, so it has no picks.";
   at("legend").replaceChildren(...[...new Set(answer.nodes.map((node) => node.label))].sort((a, b) => a - b).map(swatch));
-  const known = others.some((node) => node.edges.length);
-  table("picks", ["node", ...(known ? ["edges, seen from this node"] : []), "class", "picked in, %", "fewest steps", "degree"], others.map((node) => [
-    idCell(node.id), ...(known ? [textCell(node.edges.join("; "))] : []), classCell(node.label), numberCell(node.share, (100 * node.share).toFixed(1)), numberCell(node.hops), numberCell(node.degree)]));
+  table("picks", ["node", "class", "picked in, %", "fewest steps", "degree"], others.map((node) => [
+    idCell(node.id), classCell(node.label), numberCell(node.share, (100 * node.share).toFixed(1)), numberCell(node.hops), numberCell(node.degree)]));
   await draw("graph", (width) => graphOf(answer, width), "vega");
 }
 

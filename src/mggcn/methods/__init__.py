@@ -15,6 +15,7 @@ from mggcn.methods.as_gcn import ASGCN
 from mggcn.methods.cluster_gcn import ClusterGCN
 from mggcn.methods.deepwalk import DeepWalk
 from mggcn.methods.fastgcn import FastGCN
+from mggcn.methods.gamlp import GAMLP
 from mggcn.methods.gcn import GCN
 from mggcn.methods.graphsage import GraphSAGEGCN, GraphSAGELSTM, GraphSAGEMean, GraphSAGEPool
 from mggcn.methods.graphsaint import GraphSAINT
@@ -27,6 +28,7 @@ from mggcn.methods.mlp import FeatureMLP
 from mggcn.methods.node2vec import Node2Vec
 from mggcn.methods.published import Preset, Traits
 from mggcn.methods.random_forest import RandomForest
+from mggcn.methods.sagn import SAGN
 from mggcn.methods.sgc import SGC
 from mggcn.methods.sign import SIGN
 from mggcn.methods.vr_gcn import VRGCN
@@ -36,6 +38,8 @@ METHODS: dict[str, type[Method]] = {
     "gcn": GCN,
     "sgc": SGC,
     "sign": SIGN,
+    "sagn": SAGN,
+    "gamlp": GAMLP,
     "cluster-gcn": ClusterGCN,
     "fastgcn": FastGCN,
     "ladies": LADIES,

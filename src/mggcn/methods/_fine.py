@@ -5,7 +5,8 @@ nothing is known of them. In memory, all columns are computed at once. On disk, 
 block of rows would read its neighbours' rows from all over the disk; a strip of columns is read from beginning to end,
 and is in memory while it is averaged. Sums run in the same order as over all columns, so the bits are equal. Wide
 sparse features may be multiplied by the first layer's weights before they are averaged, which is decided by the number
-of entries.
+of entries; not if input values are dropped in training, which drops those of the averages, as long as memory holds
+them.
 """
 
 import math
@@ -20,6 +21,7 @@ import torch
 from scipy.sparse import csr_array, eye_array, hstack
 from torch import Tensor
 
+from mggcn._io.mapping import is_too_large
 from mggcn._io.memory import size
 from mggcn.data import ArrayWriter, Features, FolderWriter
 from mggcn.errors import InputError
@@ -41,6 +43,7 @@ _BYTES_PER_VALUE = 3 * 4  # of the strip, its means, and what the last of them w
 _SAMPLE = 256  # rows whose averages are computed to count their entries
 _EDGE = 2  # entries that take as long as an edge, whose sender is renumbered, too
 _MARGIN = 2  # by this factor the entries must be fewer
+_BYTES_PER_ENTRY = 2 * 8  # of the averages, and of what they are joined to
 
 
 def grouping(relations: Relations, edges: EdgeSchema, num_features: int, hops: int) -> Grouping:
@@ -207,9 +210,8 @@ class Fine:
     def averaged_later(self, view: GraphView, members: int) -> tuple[AveragedInputs, str] | None:
         """The input rows in the form that multiplies first and the reason, or None if the averages are better.
 
-        Dropout of input values is then that of x before it is averaged, so the choice may not depend on the number of
-        processes, nor on whether the data set is mapped. A GPU holds the averages. ``members`` are the input rows of a
-        target.
+        A GPU holds the averages. Dropout of input values drops those of the averages, so that they are better then, if
+        memory holds them; else each step computes those of its batch. ``members`` are the input rows of a target.
         """
         if not self.hops or view.compute.device.type != "cpu" or isinstance(view.scaled.rows(0, 1), np.ndarray):
             return None
@@ -219,7 +221,17 @@ class Fine:
             view.once(("average", self, group), partial(self._operator, view.graph, group)) for group in self.groups
         )
         rows = (EVAL_BATCH if view.training is None else view.training.batch_size) * members
-        averaged = _entries_of_averages(x, averages, self.hops, rows)
+        entries = _entries_a_row(x, averages, self.hops)
+        if view.training is not None and view.training.input_dropout:
+            needed = int(_BYTES_PER_ENTRY * entries * view.graph.num_nodes)
+            if not is_too_large(needed):
+                return None
+            return AveragedInputs(
+                x, averages, self.hops
+            ), f"averages are computed in each step: all take {size(needed)}"
+        # dense rows count as the densest sparse
+        most = DENSE_ABOVE * self.num_parts * x.shape[1]
+        averaged = _distinct(rows, view.graph.num_nodes) * min(entries, most)
         later = _entries_of_products(x, averages, self.hops, rows)
         if _MARGIN * later > averaged:
             return None
@@ -287,8 +299,8 @@ def _ranges(count: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
-def _entries_of_averages(x: csr_array, averages: tuple[csr_array, ...], hops: int, rows: int) -> float:
-    """Of the distinct rows ``[x | Ax | …]`` of a step, estimated from some; dense rows count as the densest sparse."""
+def _entries_a_row(x: csr_array, averages: tuple[csr_array, ...], hops: int) -> float:
+    """The mean number of entries of a row ``[x | Ax | …]``, estimated from some rows."""
     nodes = np.unique(np.linspace(0, x.shape[0] - 1, _SAMPLE).astype(np.int64))
     count = x[nodes].nnz
     for a in averages:
@@ -296,8 +308,7 @@ def _entries_of_averages(x: csr_array, averages: tuple[csr_array, ...], hops: in
         for _ in range(hops):
             count += (factors @ x).nnz
             factors = factors @ a
-    dense = DENSE_ABOVE * (1 + hops * len(averages)) * x.shape[1]
-    return float(_distinct(rows, x.shape[0]) * min(count / nodes.size, dense))
+    return float(count / nodes.size)
 
 
 def _entries_of_products(x: csr_array, averages: tuple[csr_array, ...], hops: int, rows: int) -> float:

@@ -70,6 +70,7 @@ class MixGrained(Network):
             only the last pick's (``depth``).
     """
 
+    version: ClassVar[int] = 2
     reads_edges: ClassVar[frozenset[EdgePart]] = frozenset(EDGE_PARTS)
 
     bias: bool = False

@@ -76,43 +76,36 @@ class AveragedRows:
         averages: each [num_nodes, num_nodes], the factors of a node's average: A, B, … for each group of relations.
         hops: their highest power.
         nodes: distinct.
-        dropout: the share of the values of x that are dropped before they are averaged, and the key that decides which.
     """
 
     x: csr_array
     averages: tuple[csr_array, ...]
     hops: int
     nodes: Tensor
-    dropout: tuple[float, Key] | None = None
 
     def to_dense(self) -> Tensor:
         """The rows as a dense tensor."""
-        x = self.x if self.dropout is None else dropout_sparse(self.x, torch.arange(self.x.shape[0]), *self.dropout)
-        parts = [x[self.nodes.numpy()]]
+        parts = [self.x[self.nodes.numpy()]]
         for a in self.averages:
             factors = a[self.nodes.numpy()]
             for _ in range(self.hops):
-                parts.append(factors @ x)
+                parts.append(factors @ self.x)
                 factors = factors @ a
         return torch.from_numpy(np.hstack([part.toarray() for part in parts]))
 
     def matmul(self, weight: Tensor) -> Tensor:
         """Multiply by a dense [width of the rows, channels] matrix: x W0 + A (x W1 + A (…)) + B (…)."""
         own, *weights = weight.chunk(1 + len(self.averages) * self.hops)
-        out = self._own(self.nodes, own)
+        out = SparseRows(self.x, self.nodes).matmul(own)
         for index, a in enumerate(self.averages):
             out = out + self._averaged(a, self.nodes, weights[index * self.hops : (index + 1) * self.hops])
         return out
-
-    def _own(self, nodes: Tensor, weight: Tensor) -> Tensor:
-        features = SparseRows(self.x, nodes)
-        return (features if self.dropout is None else _dropped(features, nodes, *self.dropout)).matmul(weight)
 
     def _averaged(self, a: csr_array, nodes: Tensor, weights: list[Tensor]) -> Tensor:
         rows = a[nodes.numpy()]
         block, found = block_between(nodes.numpy(), rows.indptr, rows.indices, rows.shape[1], rows.data)
         senders = torch.from_numpy(found)
-        products = self._own(senders, weights[0])
+        products = SparseRows(self.x, senders).matmul(weights[0])
         if len(weights) > 1:
             products = products + self._averaged(a, senders, weights[1:])
         return gather_sum(products, block)
@@ -152,6 +145,8 @@ Rows: TypeAlias = DistinctRows | RepeatedRows
 def dropped(x: Rows, nodes: Tensor, share: float, key: Key) -> Rows:
     """Set a share of the values to zero and scale the others up, as dropout does; repeated rows stay equal.
 
+    Rows in every form lose values of the rows themselves: those of averages, not of what is averaged.
+
     Args:
         x: [n, width] rows.
         nodes: [n] the node of each row.
@@ -167,10 +162,8 @@ def dropped(x: Rows, nodes: Tensor, share: float, key: Key) -> Rows:
 
 def _dropped(x: DistinctRows, nodes: Tensor, share: float, key: Key) -> DistinctRows:
     threads = torch.get_num_threads()
-    if isinstance(x, TableRows):
-        x = x.to_dense()
-    if isinstance(x, AveragedRows):
-        return replace(x, dropout=(share, key))
+    if isinstance(x, TableRows | AveragedRows):
+        nodes, x = x.nodes, x.to_dense()
     if isinstance(x, SparseRows):
         part = dropout_sparse(x.x, x.nodes, share, key, threads=threads)
         return SparseRows(part, torch.arange(part.shape[0]))

@@ -1,10 +1,11 @@
 """A trained model as a program of ``torch.export``, which scores a batch of fixed size without this package.
 
 A graph has no fixed shape, so only models whose input rows do are exported: those that read one row per target
-(``mlp``, ``sgc``, ``sign`` and MG-GCN with one layer), and MG-GCN with a skip layer above the fine one, which reads one
-row for each member of S(v). The coarse layers of a deeper MG-GCN and the layers of other graph convolutions need edges
-of the graph, whose number differs from batch to batch. Label propagation, DeepWalk and node2vec score only nodes of the
-graph they were trained on, and a tree of a random forest is a loop whose length depends on the data.
+(``mlp``, ``sgc``, ``sign``, ``sagn``, ``gamlp`` and MG-GCN with one layer), and MG-GCN with a skip layer above the fine
+one, which reads one row for each member of S(v). The coarse layers of a deeper MG-GCN and the layers of other graph
+convolutions need edges of the graph, whose number differs from batch to batch. Label propagation, DeepWalk and node2vec
+score only nodes of the graph they were trained on, and a tree of a random forest is a loop whose length depends on the
+data.
 """
 
 import copy
@@ -22,8 +23,10 @@ from mggcn._io.files import write_atomically
 from mggcn.block import Block
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.methods.gamlp import GAMLP
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mlp import FeatureMLP
+from mggcn.methods.sagn import SAGN
 from mggcn.methods.sgc import SGC
 from mggcn.methods.sign import SIGN
 from mggcn.nn import Layer
@@ -58,10 +61,12 @@ def row_shape(run: "Run") -> tuple[int, ...]:
         count = 1 + len(run.others)
         raise InputError(f"{name}: the mean of {count} recipes cannot be exported; portfolio=none trains one")
     width = method.input_width(int(run.record.dataset["num_features"]), run.record.edges)
-    if isinstance(method, FeatureMLP | SGC | SIGN):
+    if isinstance(method, FeatureMLP | SGC | SIGN | SAGN | GAMLP):
         return (width,)
     if not isinstance(method, MixGrained):
-        raise InputError(f"{name}: cannot be exported; mlp, sgc, sign and mg-gcn with up to two layers can")
+        raise InputError(
+            f"{name}: cannot be exported; mlp, sgc, sign, sagn, gamlp and mg-gcn with up to two layers can"
+        )
     grain_names = grains.schedule(method.layers, has_fine=method.fine, has_skip=method.skip)
     if not method.fine or not set(grain_names) <= {"fine", "skip"}:
         raise InputError(f"{name}: cannot be exported with {' and '.join(grain_names)} layers, only with fine and skip")

@@ -166,13 +166,14 @@ class Ensemble:
     ) -> Embeddings:
         """Return hidden representations of nodes: what the model's last layer multiplies by its weights.
 
-        These are the last hidden units for ``mlp`` and ``sign``, the propagated features for ``sgc``, and the embedding
-        itself for ``deepwalk`` and ``node2vec``. In graph convolutions they are what the last layer aggregates: the
-        target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``, ``pool`` and ``lstm``, their
-        sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives
-        the target's hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError,
-        as does a module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
-        representations have no mean. Those of a run of a portfolio are of its best recipe alone.
+        These are the last hidden units for ``mlp``, ``sign``, ``sagn`` and ``gamlp``, the propagated features for
+        ``sgc``, and the embedding itself for ``deepwalk`` and ``node2vec``. In graph convolutions they are what the
+        last layer aggregates: the target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``,
+        ``pool`` and ``lstm``, their sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat``
+        or a PyG convolution, gives the target's hidden row below it. ``label-propagation`` and ``random-forest`` have
+        none, and raise InputError, as does a module of your own without a method ``hidden(rows, blocks)``, and an
+        ensemble of several runs, whose representations have no mean. Those of a run of a portfolio are of its best
+        recipe alone.
 
         Args:
             dataset: as in :meth:`predict`, like all that follow.
@@ -387,8 +388,8 @@ class Run(Ensemble):
         ``torch.export.load(path).module()`` maps a batch of input rows, as :meth:`rows` returns them, to
         [batch_size, classes] log-probabilities of one draw of the picks, with the run's temperature: for a run whose
         ``draws`` are 1, those of :meth:`predict`. Only models whose input rows have a fixed shape can be exported:
-        ``mlp``, ``sgc``, ``sign``, and ``mg-gcn`` with up to two layers; see :mod:`mggcn.runs._export`. Others raise
-        InputError, as does a run of a portfolio of which a mean was selected.
+        ``mlp``, ``sgc``, ``sign``, ``sagn``, ``gamlp``, and ``mg-gcn`` with up to two layers; see
+        :mod:`mggcn.runs._export`. Others raise InputError, as does a run of a portfolio of which a mean was selected.
 
         Args:
             path: of the file, ``*.pt2``.
@@ -407,10 +408,10 @@ class Run(Ensemble):
 
         Returns:
             float32, of scaled features: [n, num_features] for ``mlp``; [n, num_features] after propagation for ``sgc``;
-            [n, (hops + 1) · num_features], one part per hop, for ``sign``; [n, 1 + picks, (hops + 1) ·
-            num_features], the target and its picks with their own features beside the aggregate of their neighbours,
-            for ``mg-gcn``, without the second dimension if it has one layer. Picks are those of the evaluation's first
-            draw.
+            [n, (hops + 1) · num_features], one part per hop, for ``sign``, ``sagn`` and ``gamlp``; [n, 1 + picks,
+            (hops + 1) · num_features], the target and its picks with their own features beside the aggregate of their
+            neighbours, for ``mg-gcn``, without the second dimension if it has one layer. Picks are those of the
+            evaluation's first draw.
         """
         shape = row_shape(self)
         data = self._data(dataset, "rows")

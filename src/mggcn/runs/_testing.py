@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn.runs._scorer import calibration_nodes
-from mggcn.training import Fit, Inference, Tally, calibrated, choose_temperature, ranking_of
+from mggcn.training import Fit, Inference, Tally, calibrated, choose_temperature, packed_bits, ranking_of
 
 RANKED = 1_000_000
 """The most test nodes whose probabilities are kept to measure how well they rank; more are selected by hash."""
@@ -62,6 +62,7 @@ class _Tested:
         self._tally, self._raw = (Tally(fit.dataset.num_classes, fit.compute.device) for _ in range(2))
         self._ranked = fit.key.fold("ranking").select(fit.split.test, RANKED)
         self._kept: list[Probabilities] = []
+        self._right: list[NDArray[np.bool_]] = []
         self._count = 0
 
     def add(self, scores: Tensor, p: Probabilities, raw: Probabilities) -> None:
@@ -71,6 +72,7 @@ class _Tested:
         y = torch.from_numpy(self._fit.dataset.y[nodes]).to(self._fit.compute.device)
         self._tally.add(scores, y, p)
         self._raw.add(scores, y, raw)
+        self._right.append((scores.argmax(dim=1) == y).cpu().numpy())
         self._kept.append(p if self._ranked.size == test.size else p[np.isin(nodes, self._ranked)])
         self._count += len(scores)
 
@@ -85,6 +87,7 @@ class _Tested:
             "test_ece": self._tally.calibration_error,
             "test_ece_uncalibrated": self._raw.calibration_error,
             "ranking": ranking_of(val_p, y[val], np.concatenate(self._kept), y[self._ranked]),
+            "test_right": packed_bits(np.concatenate(self._right)),
         }
 
 

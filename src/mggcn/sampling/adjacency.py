@@ -80,9 +80,11 @@ def propagated(adjacency: csr_array, x: Features, threads: int | None = None) ->
     return out
 
 
-def powers(graph: Graph, x: Features, hops: int, threads: int | None = None) -> list[Features]:
-    """x, Âx, … Â^hops x with the symmetric normalisation Â."""
-    adjacency, parts = propagation(graph), [x]
+def powers(
+    graph: Graph, x: Features, hops: int, threads: int | None = None, kind: Normalisation = "symmetric"
+) -> list[Features]:
+    """x, Âx, … Â^hops x with a normalised adjacency matrix Â, see :func:`propagation`."""
+    adjacency, parts = propagation(graph, kind), [x]
     for _ in range(hops):
         parts.append(propagated(adjacency, parts[-1], threads))
     return parts

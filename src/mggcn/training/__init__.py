@@ -41,6 +41,7 @@ from mggcn.training._record import (
     is_unfinished,
     mean,
     near_best,
+    packed_bits,
     parse_record,
     read_record,
     recipe_words,

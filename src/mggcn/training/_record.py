@@ -1,5 +1,6 @@
 """RunRecord: what a run leaves behind, as JSON. Reports read records and nothing else; torch is not needed here."""
 
+import base64
 import hashlib
 import json
 import math
@@ -8,7 +9,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict
 
+import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from mggcn._io import regular
 from mggcn._io.files import checksummed, parse_json, typed, without_checksum
@@ -57,6 +60,11 @@ def spaced(count: int, most: int) -> list[int]:
     """At most ``most`` of the numbers below ``count``, evenly spaced, including the first and the last."""
     kept = min(count, most)
     return [round(number * (count - 1) / max(kept - 1, 1)) for number in range(kept)]
+
+
+def packed_bits(values: NDArray[np.bool_]) -> str:
+    """One bit for each value, the first in the highest bit of the first byte, as base64."""
+    return base64.b64encode(np.packbits(values).tobytes()).decode()
 
 
 @dataclass(frozen=True)
@@ -210,6 +218,8 @@ class RunRecord:
         warm_start: the run whose weights this one started from: its folder, its data set and seed, and the
             sha256 of the weights; None for weights drawn at random.
         ranking: areas under curves, precision at k and thresholds of each class, with calibrated probabilities.
+        test_right: which test nodes were predicted correctly, in the order of the split, see :func:`packed_bits`; None
+            in older records.
         portfolio: the recipes that were trained, of which the best or a mean was selected; None if one was trained.
             Settings, epochs and times are then those of the best recipe, except for ``total_seconds`` and the memory,
             which are of all; test metrics are of what was selected, and of a mean so are the loss, the accuracy and the
@@ -247,7 +257,16 @@ class RunRecord:
     resumed: Whole = 0
     warm_start: dict[str, Any] | None = None
     ranking: Ranking | None = None
+    test_right: str | None = None
     portfolio: list[Member] | None = None
+
+    @property
+    def right(self) -> NDArray[np.bool_] | None:
+        """[test nodes] whether each was predicted correctly; None if that is not recorded."""
+        if self.test_right is None:
+            return None
+        packed = np.frombuffer(base64.b64decode(self.test_right, validate=True), np.uint8)
+        return np.unpackbits(packed, count=sum(map(sum, self.test_confusion))).astype(np.bool_)
 
     @property
     def recipe_settings(self) -> dict[str, Any]:
@@ -278,6 +297,7 @@ class RunRecord:
             raise ValueError("field test_confusion is not a square")
         if record.ranking is not None:
             record.ranking.check(len(record.test_confusion))
+        record.check_right()
         if record.portfolio is not None:
             record.check_portfolio(record.portfolio)
         for name in ("dataset", "settings", "environment"):
@@ -286,6 +306,26 @@ class RunRecord:
             except ValueError:
                 raise ValueError(f"field {name} holds a number that is not finite") from None
         return record
+
+    def check_right(self) -> None:
+        """Raise ValueError unless ``test_right`` holds what ``test_confusion`` counts."""
+        if self.test_right is None:
+            return
+        try:
+            size = len(base64.b64decode(self.test_right, validate=True))
+        except ValueError as error:
+            raise ValueError(f"field test_right: {error}") from None
+        nodes, hits = (
+            sum(map(sum, self.test_confusion)),
+            sum(row[label] for label, row in enumerate(self.test_confusion)),
+        )
+        if size != -(-nodes // 8):
+            raise ValueError(f"field test_right has {size:,} bytes for {nodes:,} test nodes")
+        right = self.right
+        if right is None or packed_bits(right) != self.test_right:
+            raise ValueError(f"field test_right has bits beyond {nodes:,} test nodes")
+        if (found := int(right.sum())) != hits:
+            raise ValueError(f"field test_right has {found:,} right nodes, but test_confusion {hits:,}")
 
     def check_portfolio(self, members: Sequence[Member]) -> None:
         """Raise ValueError unless these can be the recipes of this run's portfolio."""

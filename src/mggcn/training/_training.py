@@ -38,9 +38,8 @@ class Training:
             ``standard`` for Reddit and Ethereum.
         training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` follows the
             data set (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
-        input_dropout: the share of input values that are set to zero in training; all rows of a node in a batch lose
-            the same values, on a GPU only if the batch holds them once. Features that MG-GCN multiplies before it
-            averages them lose values before that.
+        input_dropout: the share of input values, averages over neighbours among them, that are set to zero in training;
+            all rows of a node in a batch lose the same values, on a GPU only if the batch holds them once.
         label_smoothing: the share of a target's probability that the loss spreads evenly over all classes.
         consistency: train on two draws of every batch at once and add this times the squared distance of their
             probabilities to the loss; 0 trains on one draw.

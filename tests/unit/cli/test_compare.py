@@ -58,6 +58,16 @@ def test_a_table_records_and_json(folder: Path, capsys: pytest.CaptureFixture[st
     assert "[1/4] gcn seed 0: test accuracy" in err
 
 
+def test_the_standing_of_methods(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "data", "--methods", "gcn,mlp", "--seeds", "3", *QUICK, "--json"]) == 0
+    *table, last = capsys.readouterr().out.splitlines()
+    assert table[0].startswith("| method | accuracy, % | standing | ")
+    assert [line.split(" | ")[2] for line in table[2:4]] == ["tied", "tied"]
+    assert table[-1].startswith("- standing: first, tied with the highest accuracy ")
+    assert table[-1].endswith(" for all pairs of 2 methods, with 3 seeds and 18 test nodes")
+    assert [one["standing"]["word"] for one in json.loads(last)["summaries"]] == ["tied", "tied"]
+
+
 def test_rankings_of_classes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "data", "--methods", "gcn,mlp", "--seeds", "2", *QUICK, "--per-class"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -103,6 +103,13 @@ def test_a_run_takes_less_than_a_kilobyte(tmp_path: Path) -> None:
     assert len(text.encode()) < 20 * 1_000
 
 
+def test_which_test_nodes_were_right_is_kept(tmp_path: Path) -> None:
+    runs = [record(seed=seed, test_right=right) for seed, right in enumerate(("7w==", "fw=="))]
+    _, again = packed(group(runs), tmp_path)
+    assert [one.test_right for one in records_of(again)] == ["7w==", "fw=="]
+    assert records_of(packed(group(runs[:1]), tmp_path)[1])[0].right.tolist() == [*[True] * 3, False, *[True] * 4]
+
+
 def test_absolute_paths_are_left_out(tmp_path: Path) -> None:
     there = [record(dataset={"name": "mine", "path": path}) for path in ("/home/me/mine", "data/mine")]
     text, again = packed([section for one in there for section in group([one])], tmp_path)

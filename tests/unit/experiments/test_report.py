@@ -85,9 +85,9 @@ def test_the_page_has_every_method_and_what_is_behind_it(page: str) -> None:
 def test_the_charts_have_titles_units_and_data(page: str) -> None:
     held = embedded(page)
     of_one = ("loss", "by_epoch", "confusion")
-    of_several = ("by_time", "by_epoch", "confusion", "accuracy", "time", "memory")
+    of_several = ("budgets", "by_epoch", "confusion", "accuracy", "time", "memory")
     assert set(held["charts"]) == {f"{kind}0" for kind in of_several} | {f"{kind}1" for kind in of_one}
-    assert len(held["data"]) == 5, "charts of the same values share them"
+    assert len(held["data"]) == 6, "charts of the same values share them"
     for name, chart in held["charts"].items():
         assert f'id="{name}"' in page
         assert chart["title"].startswith(("cora: ", "<pubmed>: ", "Training"))
@@ -97,7 +97,7 @@ def test_the_charts_have_titles_units_and_data(page: str) -> None:
     rows = {one["method"]: one for one in values_of(held, "time0")}
     assert rows["gcn"]["accuracy"] == 86.5
     assert {name for name, one in rows.items() if one["front"]} == {"label-propagation", "gcn"}
-    curve = [one for one in values_of(held, "by_time0") if one["method"] == "gcn"]
+    curve = [one for one in values_of(held, "by_epoch0") if one["method"] == "gcn"]
     assert [(one["epoch"], one["seconds"], one["accuracy"]) for one in curve] == [
         (1, 1.75, 60.0),
         (2, 2.5, 70.0),
@@ -108,7 +108,7 @@ def test_the_charts_have_titles_units_and_data(page: str) -> None:
 def test_the_charts_can_be_drawn(page: str) -> None:
     vl_convert = pytest.importorskip("vl_convert")
     held = embedded(page)
-    for name in ("accuracy0", "time0", "by_time0"):
+    for name in ("accuracy0", "time0", "budgets0", "by_epoch0"):
         chart = held["charts"][name]
         source = chart["data"]["name"]
         spec = chart | {"width": 300, "datasets": {source: held["data"][source]}}
@@ -148,7 +148,7 @@ def test_two_thousand_runs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(records) == 2_000
     page = rendered(records, "html")
     assert len(page.encode()) < 2_000_000
-    assert len(values_of(embedded(page), "by_time0")) >= 25 * 2
+    assert len(values_of(embedded(page), "by_epoch0")) >= 25 * 2
 
 
 def test_markdown() -> None:

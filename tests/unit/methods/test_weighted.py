@@ -173,11 +173,23 @@ def test_nodes_are_scored_with_the_dense_matrix(
 
 
 @pytest.mark.parametrize("kind", ["whole", "fractions"])
-@pytest.mark.parametrize(("name", "powers"), [("sgc", [2]), ("sign", [0, 1, 2]), ("fastgcn", [1]), ("vr-gcn", [1])])
-def test_features_are_summed_by_the_dense_matrix(small: Dataset, name: str, powers: list[int], kind: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "powers", "normalisation"),
+    [
+        ("sgc", [2], "symmetric"),
+        ("sign", [0, 1, 2], "symmetric"),
+        ("sagn", [0, 1, 2, 3], "row"),
+        ("gamlp", [0, 1, 2, 3, 4, 5], "symmetric"),
+        ("fastgcn", [1], "symmetric"),
+        ("vr-gcn", [1], "symmetric"),
+    ],
+)
+def test_features_are_summed_by_the_dense_matrix(
+    small: Dataset, name: str, powers: list[int], normalisation: str, kind: str
+) -> None:
     data = with_weights(small, kind)
     prepared = resolve(name, "small", {"scaling": "none"}).prepare(data, Key.of(0), CPU)
-    matrix = normalised(repeated(data) if kind == "whole" else dense(data.graph), "symmetric")
+    matrix = normalised(repeated(data) if kind == "whole" else dense(data.graph), normalisation)
     expected = np.hstack([np.linalg.matrix_power(matrix, power) @ data.x for power in powers])
     found = prepared.eval.inputs.rows(torch.arange(data.num_nodes))
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)

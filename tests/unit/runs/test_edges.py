@@ -9,7 +9,7 @@ import pytest
 import mggcn
 from mggcn.errors import DataWarning, InputError, InputWarning
 from mggcn.graph import EdgeSchema, Graph
-from mggcn.runs import Scorer, explain
+from mggcn.runs import Requirements, Scorer, explain, resolve
 from mggcn.runs._edge_words import between
 from mggcn.runs._explaining import contributions
 from mggcn.training import Epoch
@@ -192,3 +192,27 @@ def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
     assert resumed.record.resumed == 1
     for name, tensor in whole.model.state_dict().items():
         assert np.array_equal(tensor, resumed.model.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("settings", [{}, {"hops": 2, "pick_by": "weight", "pick_from": "in"}])
+@pytest.mark.parametrize("training_graph", ["whole", "train"])
+def test_a_mapped_run_keeps_no_more_on_disk_than_it_says(tmp_path: Path, settings: dict, training_graph: str) -> None:
+    mggcn.data.save(payments(), tmp_path / "data")
+    data = mggcn.data.load_folder(tmp_path / "data", mmap=True)
+    changes = {**SETTINGS, **settings, "training_graph": training_graph}
+    needed = Requirements.of(resolve("mg-gcn", data, changes), data)
+    assert needed is not None
+    assert needed.kept == 0
+    mggcn.fit(data, settings=changes, device="cpu")
+    kept = sum(path.stat().st_size for path in needed.cache.folder.rglob("*.npy"))
+    headers = 128 * len([*needed.cache.folder.rglob("*.npy")])
+    assert 0 < kept - headers <= needed.disk
+
+
+@pytest.mark.parametrize("name", ["direction-labels", "weight-labels", "type-labels"])
+def test_only_what_is_known_of_edges_tells_the_class(name: str) -> None:
+    data = mggcn.load(name)
+    plain = replace(data, graph=Graph.from_edges(*data.graph.edges(), data.num_nodes))
+    settings = {"epochs": 100, "hidden": 32}
+    assert mggcn.fit(data, settings=settings, device="cpu").test_accuracy > 0.95
+    assert 0.43 < mggcn.fit(plain, settings=settings, device="cpu").test_accuracy < 0.57

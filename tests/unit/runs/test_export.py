@@ -30,6 +30,9 @@ NODES = [5, 58, 7, 59]  # node 59 has no neighbours
         ("mlp", {}, (3,)),
         ("sgc", {}, (3,)),
         ("sign", {"hops": 3}, (12,)),
+        ("sagn", {"heads": 2}, (12,)),
+        ("gamlp", {"hops": 2}, (9,)),
+        ("gamlp", {"hops": 2, "attention": "recursive"}, (9,)),
     ],
 )
 def test_exported_models_score_as_the_run(

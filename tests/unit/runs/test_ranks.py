@@ -12,7 +12,7 @@ from scipy.sparse import random_array
 import mggcn
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
-from mggcn.training._prepared import AveragedInputs
+from mggcn.training._prepared import AveragedInputs, SparseInputs
 from tests.conftest import payments, small_dataset
 from tests.ranks import finished, torchrun
 
@@ -32,10 +32,14 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "pooled neighbours": ("graphsage-pool", {"batch_size": 8, "fanouts": "3,2", "full_eval": True}),
     "whole neighbourhoods": ("gcn", {"batch_size": 8}),
     "rows": ("sign", {"batch_size": 8, "dropout": 0.0}),
+    "attention over hops": ("gamlp", {"batch_size": 8, "dropout": 0.0}),
     "nothing to train": ("label-propagation", {}),
 }
 KNOWN = {"epochs": 4, "batch_size": 7, "dropout": 0, "pick_by": "weight", "pick_from": "in", "weigh_picks": True}
-WIDE = {"epochs": 4, "batch_size": 14, "dropout": 0, "input_dropout": 0.5}
+WIDE = {
+    "wide, dropped": {"epochs": 4, "batch_size": 14, "dropout": 0, "input_dropout": 0.5},
+    "wide, averaged later": {"epochs": 4, "batch_size": 14, "dropout": 0, "input_dropout": 0},
+}
 SCRIPT = """
 import json, sys
 from dataclasses import asdict
@@ -60,8 +64,8 @@ for name, method, settings in (
         mggcn.fit(data, method, settings=settings, device="cpu")
     except mggcn.InputError as error:
         records[name] = str(error)
-wide = mggcn.fit(load_folder(Path("wide")), settings=json.loads(Path("wide.json").read_text()), device="cpu")
-records["wide"] = asdict(wide.record)
+for name, settings in json.loads(Path("wide.json").read_text()).items():
+    records[name] = asdict(mggcn.fit(load_folder(Path("wide")), settings=settings, device="cpu").record)
 payments = mggcn.fit(load_folder(Path("payments")), settings=json.loads(Path("known.json").read_text()), device="cpu")
 records["payments"] = asdict(payments.record)
 Path(f"records-{dist.get_rank()}.json").write_text(json.dumps(records))
@@ -105,6 +109,7 @@ def test_two_ranks_give_the_losses_of_one_process(name: str, records: list[dict[
             assert epoch["val_loss"] == pytest.approx(expected["val_loss"], abs=1e-6)
         assert record["best_epoch"] == alone["best_epoch"]
         assert record["test_confusion"] == alone["test_confusion"]
+        assert record["test_right"] == alone["test_right"]
         assert record["temperature"] == pytest.approx(alone["temperature"], abs=1e-4)
 
 
@@ -117,14 +122,15 @@ def test_two_ranks_read_what_is_known_of_edges(records: list[dict[str, Any]]) ->
             assert epoch["val_loss"] == pytest.approx(alone.val_loss, abs=1e-6)
 
 
-def test_two_ranks_drop_the_sparse_inputs_that_one_process_drops(records: list[dict[str, Any]], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "form"), [*zip(WIDE, (SparseInputs, AveragedInputs), strict=True)])
+def test_two_ranks_read_the_sparse_inputs_of_one_process(
+    name: str, form: type, records: list[dict[str, Any]], tmp_path: Path
+) -> None:
     save(wide_dataset(), tmp_path / "wide")
     for data in (wide_dataset(), load_folder(tmp_path / "wide", mmap=True)):
-        run = mggcn.fit(data, settings=WIDE, device="cpu")
-        assert isinstance(run.prepared[0][1].view.inputs, AveragedInputs), (
-            "the case of features that are multiplied first"
-        )
-        for record in (records[0]["wide"], records[1]["wide"]):
+        run = mggcn.fit(data, settings=WIDE[name], device="cpu")
+        assert isinstance(run.prepared[0][1].view.inputs, form)
+        for record in (records[0][name], records[1][name]):
             expected = [(epoch.train_loss, epoch.val_loss) for epoch in run.record.curve]
             assert [(epoch["train_loss"], epoch["val_loss"]) for epoch in record["curve"]] == [
                 pytest.approx(losses, abs=1e-6) for losses in expected

@@ -72,7 +72,7 @@ def result(run: Run) -> tuple[dict[str, bytes], list[Epoch], tuple[object, ...]]
     curve = [replace(epoch, train_seconds=0, eval_seconds=0) for epoch in run.record.curve]
     record = run.record
     numbers = (record.best_epoch, record.val_loss, record.val_macro_f1, record.test_confusion, record.temperature)
-    return weights, curve, numbers
+    return weights, curve, (*numbers, record.test_right)
 
 
 @pytest.mark.parametrize(("method", "settings"), VARIANTS, ids=lambda value: str(value))

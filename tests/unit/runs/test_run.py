@@ -127,6 +127,16 @@ def test_predictions_reach_the_recorded_accuracy(run: mggcn.Run, stored: Dataset
     assert (predictions.class_index == stored.y[stored.split.test]).mean() == run.record.test_accuracy
 
 
+def test_the_record_says_which_test_nodes_were_right(run: mggcn.Run, stored: Dataset) -> None:
+    test = stored.require_split().test
+    expected = run.predict(nodes=test).class_index == stored.y[test]
+    for record in (run.record, mggcn.load_run(run.path).record):
+        assert record.right is not None
+        np.testing.assert_array_equal(record.right, expected)
+    assert 0 < expected.sum() < test.size
+    assert replace(run.record, test_right=None).right is None
+
+
 def test_a_new_graph_is_scored_with_the_old_scaling(run: mggcn.Run, stored: Dataset) -> None:
     """A relabelled copy plus new nodes: old nodes whose neighbourhood is all there keep their class."""
     n = stored.num_nodes

@@ -4,13 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array, hstack, random_array
 
 import mggcn
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features
-from mggcn.kernels.dropout import dropout_sparse
 from mggcn.keys import Key
 from mggcn.nn.conv import Linear
 from mggcn.nn.rows import RepeatedRows, TableRows, dropped, gathered, num_bytes, to_dense
@@ -93,14 +92,23 @@ def test_features_averaged_later_are_the_same_rows(hops: int) -> None:
     torch.testing.assert_close(back, same)
 
 
-def test_values_are_dropped_before_they_are_averaged() -> None:
-    x, a = sparse(0.2), csr_array(np.full((40, 40), 1 / 40, np.float32))
-    nodes, key = torch.arange(40), Key.of(4)
-    kept = csr_array(dropout_sparse(x, nodes, 0.5, key)).toarray()
-    expected = torch.from_numpy(np.hstack([kept, a @ kept])).float()
-    rows = dropped(AveragedInputs(x, (a,), 1).rows(nodes), nodes, 0.5, key)
-    torch.testing.assert_close(rows.matmul(torch.eye(60)), expected)
-    torch.testing.assert_close(to_dense(rows), expected)
+@pytest.mark.parametrize("nodes", [torch.arange(40), torch.tensor([7, 3, 7, 39])])
+def test_values_of_averages_are_dropped_in_every_form(nodes: torch.Tensor) -> None:
+    x, key = sparse(0.2), Key.of(4)
+    a = random_array((40, 40), density=0.1, format="csr", dtype=np.float32, rng=np.random.default_rng(1))
+    whole = csr_array(hstack([x, a @ x], format="csr"))
+    forms = [
+        AveragedInputs(x, (csr_array(a),), 1),
+        SparseInputs(whole),
+        DenseInputs((torch.from_numpy(whole.toarray()),)),
+        DenseInputs.on_gpu([torch.from_numpy(x.toarray()), torch.from_numpy((a @ x).toarray())], torch.float32),
+    ]
+    found = [to_dense(dropped(inputs.rows(nodes), nodes, 0.5, key)) for inputs in forms]
+    before = torch.from_numpy(whole.toarray())[nodes]
+    for rows in found:
+        torch.testing.assert_close(rows, found[0])
+        torch.testing.assert_close(rows[rows != 0], 2 * before[rows != 0])
+    assert 0.4 < float((found[0] != 0).sum() / (before != 0).sum()) < 0.6
 
 
 def test_rows_on_a_gpu_start_at_multiples_of_16_bytes() -> None:
