@@ -127,8 +127,8 @@ class MixGrained(Network):
             rows = ("rows on device", fine)
             inputs = picked.once(rows, lambda: self._on_gpu(fine, view, on_device))
             return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)), fine.notes)
-        batch = None if view.training is None else view.training.batch_size
-        later = view.once(("rows of x", fine, self.picks, batch), lambda: fine.averaged_later(view, 1 + self.picks))
+        training = None if view.training is None else (view.training.batch_size, bool(view.training.input_dropout))
+        later = view.once(("rows of x", fine, self.picks, training), lambda: fine.averaged_later(view, 1 + self.picks))
         inputs_on_host = later[0] if later else view.once(("rows", fine), lambda: fine.inputs(view))
         notes = (*fine.notes, later[1]) if later else fine.notes
         ablated = (self.fine, self.skip, self.explore)

@@ -184,6 +184,24 @@ def test_every_recipe_is_trained_as_it_would_be_alone(small: Dataset, monkeypatc
         assert np.array_equal(replace(one, others=()).predict(small).probabilities, alone.predict(small).probabilities)
 
 
+def test_what_recipes_do_not_share_is_not_shared(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rival, "is_ahead_of", lambda *_: False)
+    rng = np.random.default_rng(0)
+    data = replace(small, x=csr_array((rng.random((60, 2000)) < 0.02).astype(np.float32)))
+    members: list[dict[str, object]] = [
+        {"input_dropout": 0.0, "picks": 1},
+        {"input_dropout": 0.5, "picks": 1},
+        {"scaling": "tfidf", "fine_self": False, "picks": 1},
+        {"scaling": "root", "fine_norm": "mean", "precision": "bf16", "picks": 1},
+    ]
+    plan = plan_of(data, members, hops=1)
+    monkeypatch.setattr(Choice, "of", lambda _: Choice(all_scores, (0, 1, 2, 3), all_scores[0]))
+    all_scores = tuple(Scores(0.1 * number, 0.0, 0.0) for number in range(4))
+    run = fit_plan(data, plan)
+    for one, recipe in zip(run.runs, plan.recipes, strict=True):
+        assert same_weights(one, fit_plan(data, recipe)), recipe.settings
+
+
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("graph", ["whole", "train"])
 def test_the_features_are_averaged_once(
