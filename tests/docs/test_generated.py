@@ -14,6 +14,7 @@ from generate import (
     committed,
     compare,
     depth,
+    effort,
     ethereum,
     exact,
     experiments,
@@ -401,3 +402,13 @@ def test_what_was_not_measured_says_so_and_what_was_is_shown() -> None:
     )
     assert "1,207,179 × 40.0 µs = 48 s" in scale.derived(held)
     assert "7.2 M" in scale.derived(held)
+
+
+def test_the_effort_of_searches_is_that_of_their_file() -> None:
+    counts = effort.counted()
+    assert max(recipes for recipes, _ in counts["mg-gcn"].values()) > 10 * max(r for r, _ in counts["gcn"].values())
+    lines = {line.split(" | ")[0].strip("| "): line.strip("| ").split(" | ") for line in effort.table().splitlines()}
+    assert lines["mg-gcn"][1] == str(len(counts["mg-gcn"]))
+    assert lines["mg-gcn"][-1] == "4"
+    assert lines["gcn"][-1] == "1"
+    assert "mlp" in lines
