@@ -1,7 +1,8 @@
 """Accuracy against time: for each time budget, the result of each method if its training had to end by then.
 
 By then a run has the model of the best epoch that was finished, in the sense of its setting ``select``, so its
-validation accuracy is known at any time; that of the test nodes is known for the last one only.
+validation accuracy is known at any time; that of the test nodes is known for the last one only. A portfolio has the
+best of the recipes that were finished.
 """
 
 import math
@@ -29,7 +30,7 @@ from mggcn.experiments._charts import (
     visible_seconds,
 )
 from mggcn.experiments._sections import Row, Section
-from mggcn.training import RunRecord, spaced
+from mggcn.training import Member, RunRecord, spaced
 
 NOTE = (
     "A line shows the validation accuracy of the model that a method would have selected if its training had ended "
@@ -47,7 +48,12 @@ class Step:
 
 
 def steps_of(record: RunRecord) -> list[Step]:
-    """The steps of a run, one for each epoch that was better than all before; one for a method that has no epochs."""
+    """The steps of a run, one for each epoch that was better than all before; one for a method that has no epochs.
+
+    A portfolio has one for each recipe that was better than those before, and one for the mean, if it was selected.
+    """
+    if record.portfolio is not None:
+        return _steps_of_recipes(record, record.portfolio)
     if not record.epochs:
         return [Step(record.seconds_to_best, record.val_accuracy)]
     by_loss = record.settings.get("select", "loss") == "loss"
@@ -59,6 +65,18 @@ def steps_of(record: RunRecord) -> list[Step]:
         if order < best:
             best = order
             steps.append(Step(seconds, epoch.val_accuracy))
+    return steps
+
+
+def _steps_of_recipes(record: RunRecord, portfolio: Sequence[Member]) -> list[Step]:
+    steps, best, seconds = [], math.inf, 0.0
+    for recipe in portfolio:
+        seconds += recipe.seconds
+        if recipe.val_loss < best and not recipe.stopped:
+            best = recipe.val_loss
+            steps.append(Step(seconds, recipe.val_accuracy))
+    if sum(recipe.selected for recipe in portfolio) > 1:
+        steps.append(Step(seconds, record.val_accuracy))
     return steps
 
 

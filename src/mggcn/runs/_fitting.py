@@ -92,10 +92,13 @@ def _fit_portfolio(
         )
         for index, (one, table) in enumerate(zip(trained, whole.tables, strict=True))
     ]
+    seconds = sum(one.seconds for one in trained)  # only then is known which is selected
     record = replace(
         best.record,
         portfolio=members,
-        total_seconds=sum(one.seconds for one in trained) + scored_seconds,
+        seconds_to_best=seconds,
+        seconds_to_near_best=seconds,
+        total_seconds=seconds + scored_seconds,
         peak_memory_bytes=max(best.record.peak_memory_bytes, *(one.peak for one in trained)),
         resumed=trained[0].resumed,  # its checkpoints count every time
     )

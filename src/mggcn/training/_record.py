@@ -221,9 +221,9 @@ class RunRecord:
         test_right: which test nodes were predicted correctly, in the order of the split, see :func:`packed_bits`; None
             in older records.
         portfolio: the recipes that were trained, of which the best or a mean was selected; None if one was trained.
-            Settings, epochs and times are then those of the best recipe, except for ``total_seconds`` and the memory,
-            which are of all; test metrics are of what was selected, and of a mean so are the loss, the accuracy and the
-            macro-F1 on the validation nodes.
+            Settings, epochs and their times are then those of the best recipe; ``seconds_to_best``, ``total_seconds``
+            and the memory are of all. Test metrics are of what was selected; of a mean so are the loss, the accuracy
+            and the macro-F1 on the validation nodes.
     """
 
     dataset: dict[str, Any]

@@ -1,15 +1,17 @@
 """Accuracy against time: what each method has by when."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+import mggcn
 from mggcn.experiments import _budgets as budgets
 from mggcn.experiments._budgets import Step
 from mggcn.experiments._page import render
 from mggcn.experiments._sections import Section, group
-from mggcn.training import RunRecord
+from mggcn.training import Member, RunRecord
 from mggcn.training._record import Epoch
 from tests.records import record
 
@@ -38,6 +40,34 @@ def test_the_model_is_the_one_that_the_run_would_select() -> None:
 def test_a_method_without_epochs_has_one_step() -> None:
     at_once = record(epochs=0, curve=[], seconds_to_best=0.25, val_accuracy=0.8)
     assert budgets.steps_of(at_once) == [Step(0.25, 0.8)]
+
+
+def test_a_portfolio_has_the_best_of_the_recipes_that_were_finished() -> None:
+    def member(val_loss: float, val_accuracy: float, seconds: float, **changes: bool) -> Member:
+        of_stop = {"stopped": False, "selected": False} | changes
+        return Member({"picks": seconds}, val_loss, val_accuracy, 9, 5, seconds, **of_stop)
+
+    members = [
+        member(0.5, 0.80, 2.0, selected=True),
+        member(0.9, 0.60, 1.0, stopped=True),
+        member(0.6, 0.85, 3.0),
+        member(0.4, 0.82, 4.0, selected=True),
+    ]
+    run = trained(*CURVE, portfolio=members, val_accuracy=0.86, seconds_to_best=10.0)
+    steps = [Step(2.0, 0.80), Step(10.0, 0.82), Step(10.0, 0.86)]
+    assert budgets.steps_of(run) == steps
+    alone = [*members[:3], replace(members[3], selected=False)]
+    assert budgets.steps_of(replace(run, portfolio=alone)) == steps[:2]
+
+
+def test_a_run_of_a_portfolio_records_the_time_of_all(small: Any) -> None:
+    settings = {"portfolio": "auto", "epochs": 4, "hidden": 8}
+    run = mggcn.fit(small, settings=settings, device="cpu").record
+    assert run.seconds_to_best == pytest.approx(sum(member.seconds for member in run.portfolio or []))
+    last = budgets.steps_of(run)[-1]
+    assert last.seconds <= run.seconds_to_best * 1.001
+    assert last.accuracy == pytest.approx(run.val_accuracy)
+    assert run.seconds_to_best < run.total_seconds
 
 
 def test_the_mean_starts_when_every_run_has_a_model() -> None:
