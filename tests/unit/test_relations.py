@@ -134,6 +134,14 @@ def test_matrices_hold_the_sums_of_relations(graph: Graph, wanted: set[int]) -> 
         np.testing.assert_allclose(graph.matrix(chosen).toarray(), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("direction", ["both", "directed"])
+def test_weights_of_neighbours_are_symmetric_to_the_last_bit(direction: str) -> None:
+    rng = np.random.default_rng(0)
+    ends, weight, kind = rng.integers(0, 12, (2, 9000)), rng.lognormal(sigma=3, size=9000), rng.integers(0, 40, 9000)
+    matrix = Graph.from_edges(*ends, 12, direction=direction, weight=weight, edge_type=kind).matrix()
+    assert np.array_equal(matrix.toarray(), matrix.T.toarray())
+
+
 @pytest.mark.parametrize("direction", ["both", "in", "out"])
 def test_weights_of_one_change_no_row(direction: str) -> None:
     ends = np.random.default_rng(0).integers(0, 30, (2, 60))
@@ -213,6 +221,7 @@ def test_relations_are_grouped() -> None:
         ({"weight": [np.nan, 1]}, "weight: nan of edge 0 is missing"),
         ({"weight": [1, np.inf]}, "weight: inf of edge 1 is not finite in float32"),
         ({"weight": [1, 1e39]}, r"weight: 1e\+39 of edge 1 is not finite in float32"),
+        ({"weight": [1, 1e-50]}, "weight: 1e-50 of edge 1 is 0 in float32"),
         ({"weight": [1]}, r"weight: shape \(1,\), not one weight for each of 2 edges"),
         ({"weight": ["a", "b"]}, "weight: must be numbers, not <U1"),
         ({"edge_type": [0, -1], "types": ["a"]}, "edge_type: -1 of edge 1 is out of range for 1 types"),

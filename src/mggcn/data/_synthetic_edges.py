@@ -49,8 +49,8 @@ def _graph(rng: np.random.Generator, name: str, group: NDArray[np.int64], y: NDA
     if name == "direction-labels":  # a node of group g and class y sends to nodes of group 1 - y and class g
         sent, received = _drawn(rng, group, y, 1 - y, group), _drawn(rng, group, y, y, 1 - group)
         source, target = np.concatenate([sent, received[::-1]], axis=1)
-        turned = rng.random(source.size) < _UNSURE / 2
-        ends = np.where(turned, target, source), np.where(turned, source, target)
+        is_reversed = rng.random(source.size) < _UNSURE / 2
+        ends = np.where(is_reversed, target, source), np.where(is_reversed, source, target)
         return Graph.from_edges(*ends, _NODES, direction="directed")
     first, second = _drawn(rng, group, y, y, group), _drawn(rng, group, y, 1 - y, 1 - group)
     source, target = np.concatenate([first, second], axis=1)

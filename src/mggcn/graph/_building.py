@@ -1,7 +1,7 @@
 """From lists of edges to rows of neighbours: loops and zeros removed, duplicates joined, reverses added."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,15 @@ class Changes(NamedTuple):
     sums: int = 0
 
 
+class EdgeOptions(TypedDict, total=False):
+    """What may be said of edges, see :meth:`mggcn.graph.Graph.from_edges`."""
+
+    direction: Direction
+    weight: ArrayLike | None
+    edge_type: ArrayLike | None
+    types: Sequence[str]
+
+
 class Rows(NamedTuple):
     """The arrays of a graph."""
 
@@ -42,10 +51,10 @@ def build(
     source: ArrayLike,
     target: ArrayLike,
     num_nodes: int,
-    direction: Direction,
-    weight: ArrayLike | None,
-    edge_type: ArrayLike | None,
-    types: Sequence[str],
+    direction: Direction = "both",
+    weight: ArrayLike | None = None,
+    edge_type: ArrayLike | None = None,
+    types: Sequence[str] = (),
 ) -> tuple[Rows, tuple[str, ...], Changes]:
     """The rows of a graph, the names of its types of edges, and how the edges were changed."""
     if not isinstance(num_nodes, int | np.integer) or num_nodes < 0:
@@ -76,10 +85,12 @@ def edge_weights(values: ArrayLike, num_edges: int) -> NDArray[np.float32]:
         raise InputError(f"weight: must be numbers, not {array.dtype}")
     with np.errstate(over="ignore"):
         weights = array.astype(np.float32)
-    bad = np.flatnonzero(~(np.isfinite(weights) & (array >= 0)))
+    is_lost = (weights == 0) & (array > 0)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (array >= 0)) | is_lost)
     if bad.size:
         value = array[bad[0]]
         problem = "negative" if value < 0 else "missing" if np.isnan(value) else "not finite in float32"
+        problem = "0 in float32" if is_lost[bad[0]] else problem
         raise InputError(f"weight: {value} of edge {bad[0]} is {problem}; weights must be numbers of 0 or more")
     return weights
 

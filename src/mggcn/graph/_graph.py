@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from mggcn._io.arrays import checksum, locked, read_only
 from mggcn.errors import InputError
-from mggcn.graph._building import Changes, build, check_types
+from mggcn.graph._building import Changes, EdgeOptions, build, check_types
 from mggcn.graph._checks import (
     CHUNK,
     check_arrays,
@@ -141,26 +141,20 @@ class Graph:
             edge_type: [E] the type of each edge, a number; edges of different types are not parallel.
             types: the names of the types; their numbers by default.
         """
-        options = {"direction": direction, "weight": weight, "edge_type": edge_type, "types": types}
-        return cls.from_edges_counted(source, target, num_nodes, **options)[0]  # type: ignore[arg-type]
+        return cls.from_edges_counted(
+            source, target, num_nodes, direction=direction, weight=weight, edge_type=edge_type, types=types
+        )[0]
 
     @classmethod
     def from_edges_counted(
-        cls,
-        source: ArrayLike,
-        target: ArrayLike,
-        num_nodes: int,
-        *,
-        direction: Direction = "both",
-        weight: ArrayLike | None = None,
-        edge_type: ArrayLike | None = None,
-        types: Sequence[str] = (),
+        cls, source: ArrayLike, target: ArrayLike, num_nodes: int, **options: Unpack[EdgeOptions]
     ) -> "tuple[Graph, Changes]":
         """Return the graph of :meth:`from_edges`, and how many edges were removed, joined and reversed.
 
         The two directions of an undirected edge are no duplicates of each other.
         """
-        rows, names, changes = build(source, target, num_nodes, direction, weight, edge_type, types)
+        rows, names, changes = build(source, target, num_nodes, **options)
+        direction = options.get("direction", "both")
         return cls(rows.indptr, rows.indices, direction, rows.relations, names, checked=True), changes
 
     @property
@@ -190,6 +184,11 @@ class Graph:
         is_weighted = self.relations is not None and self.relations.weight is not None
         return EdgeSchema(self.direction == "directed", is_weighted, self.types)
 
+    @property
+    def _num_ways(self) -> int:
+        """The relations of each type."""
+        return len(WAYS) if self.direction == "directed" else 1
+
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
         """[num_nodes] neighbours of each node; where rows list one direction only, incoming and outgoing edges."""
@@ -204,8 +203,7 @@ class Graph:
         counts = np.zeros(max(len(self.types), 1) * len(WAYS), np.int64)
         for part in self._relation_chunks("number"):
             counts += np.bincount(part, minlength=counts.size)
-        ways = len(WAYS) if self.direction == "directed" else 1
-        sums = counts[: len(self.types) * ways].reshape(-1, ways).sum(axis=1)
+        sums = counts[: len(self.types) * self._num_ways].reshape(-1, self._num_ways).sum(axis=1)
         return [int(count) // (2 if self.is_symmetric else 1) for count in sums]
 
     @property
@@ -237,7 +235,10 @@ class Graph:
         return entries.rows(node, node + 1)
 
     def neighbour_weights(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
-        """The weight of each neighbour in rows start … stop - 1, the sum over the edges of all types and both ways."""
+        """The weight of each neighbour in rows start … stop - 1, the sum over the edges of all types and both ways.
+
+        It is the same in both rows of an edge, to the last bit.
+        """
         stop = self.num_nodes if stop is None else stop
         if self.relations is None:
             return np.ones(int(self.indptr[stop] - self.indptr[start]), np.float32)
@@ -246,9 +247,13 @@ class Graph:
         parts = [np.empty(0, np.float32)]
         for low, high in row_blocks(self.relations.indptr[start : stop + 1]):
             block = self.relations.rows(start + low, start + high)
-            first = starts_of_groups(block.row_numbers(), block.indices)
-            if first.size:
-                parts.append(np.add.reduceat(block.weights(np.float64), first).astype(np.float32))
+            if block.number is None or not block.number.size:
+                continue
+            # both ways of each type first: the other row has them in the other order, and a + b is b + a
+            of_type = starts_of_groups(block.row_numbers(), block.indices, block.number // self._num_ways)
+            sums = np.add.reduceat(block.weights(np.float64), of_type)
+            first = starts_of_groups(block.row_numbers()[of_type], block.indices[of_type])
+            parts.append(np.add.reduceat(sums, first).astype(np.float32))
         return np.concatenate(parts)
 
     def matrix(self, relations: Sequence[int] | None = None) -> csr_array:
@@ -282,7 +287,7 @@ class Graph:
 
     def with_types(self, types: Sequence[str]) -> "Graph":
         """The same graph with types numbered as in ``types``, which names all of its own, and perhaps more."""
-        entries, ways = self.relations, 2 if self.direction == "directed" else 1
+        entries, ways = self.relations, self._num_ways
         if entries is None or entries.number is None:
             raise InputError("types: the edges of this graph have none")
         position = np.array([list(types).index(name) for name in self.types], np.int64)

@@ -10,7 +10,7 @@ them.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -139,20 +139,20 @@ class Fine:
     def _parts(self, view: GraphView) -> list[Features]:
         parts = [view.x]
         for group in self.groups:
-            part = view.x
+            part, average = view.x, self.average(view.graph, group, view.threads)
             for _ in range(self.hops):
-                part = self.aggregate(view.graph, part, group, view.threads)
+                part = average(part)
                 parts.append(part)
         return parts
 
-    def aggregate(
-        self, graph: Graph, x: Features, group: tuple[int, ...] | None = None, threads: int | None = None
-    ) -> Features:
-        """[num_nodes, channels] the aggregate of every node over a group of relations, over all when None."""
+    def average(
+        self, graph: Graph, group: tuple[int, ...] | None = None, threads: int | None = None
+    ) -> Callable[[Features], Features]:
+        """What maps features to the aggregates of every node over a group of relations, over all when None."""
         if self.norm == "mean":
-            return neighbour_mean(graph, x, include_self=self.include_self, relations=group, threads=threads)
-        aggregate = propagated(propagation(graph, relations=group), x, threads)
-        return aggregate if self.norm == "symmetric" else (x + aggregate) * np.float32(0.5)
+            return partial(neighbour_mean, graph, include_self=self.include_self, relations=group, threads=threads)
+        symmetric = partial(propagated, propagation(graph, relations=group), threads=threads)
+        return symmetric if self.norm == "symmetric" else lambda x: (x + symmetric(x)) * np.float32(0.5)
 
     def parts_on(self, graph: Graph, indptr: Tensor, indices: Tensor, x: Tensor) -> list[Tensor]:
         """The parts of the input rows on the GPU that holds the features and the rows of the graph."""
@@ -190,9 +190,9 @@ class Fine:
             for block in _blocks(num_nodes, width):
                 strip[block] = scaled.rows(block.start, block.stop)[:, columns]
             for index, group in enumerate(self.groups):
-                part = strip
+                part, average = strip, self.average(graph, group, threads)
                 for hop in range(self.hops):
-                    part = np.asarray(self.aggregate(graph, part, group, threads))
+                    part = np.asarray(average(part))
                     writer = ArrayWriter(path_of(number, index, hop), np.float32, part.shape[1:])
                     writer.append(part)
                     writer.close()
@@ -220,17 +220,13 @@ class Fine:
         averages = tuple(
             view.once(("average", self, group), partial(self._operator, view.graph, group)) for group in self.groups
         )
-        rows = (EVAL_BATCH if view.training is None else view.training.batch_size) * members
-        entries = _entries_a_row(x, averages, self.hops)
+        inputs, entries = AveragedInputs(x, averages, self.hops), _entries_a_row(x, averages, self.hops)
         if view.training is not None and view.training.input_dropout:
             needed = int(_BYTES_PER_ENTRY * entries * view.graph.num_nodes)
-            if not is_too_large(needed):
-                return None
-            return AveragedInputs(
-                x, averages, self.hops
-            ), f"averages are computed in each step: all take {size(needed)}"
-        # dense rows count as the densest sparse
-        most = DENSE_ABOVE * self.num_parts * x.shape[1]
+            too_large = f"averages are computed in each step: all take {size(needed)}"
+            return (inputs, too_large) if is_too_large(needed) else None
+        rows = (EVAL_BATCH if view.training is None else view.training.batch_size) * members
+        most = DENSE_ABOVE * self.num_parts * x.shape[1]  # dense rows count as the densest sparse
         averaged = _distinct(rows, view.graph.num_nodes) * min(entries, most)
         later = _entries_of_products(x, averages, self.hops, rows)
         if _MARGIN * later > averaged:
@@ -239,7 +235,7 @@ class Fine:
             f"features are multiplied first and averaged afterwards: about {later:,.0f} entries and edges a step, "
             f"{averaged:,.0f} with their averages"
         )
-        return AveragedInputs(x, averages, self.hops), reason
+        return inputs, reason
 
     def _operator(self, graph: Graph, group: tuple[int, ...] | None) -> csr_array:
         if self.norm == "mean":
@@ -277,7 +273,7 @@ class _OnDevice:
         return cls(rows, columns, weight, roots[-1], roots[0])
 
     def aggregate(self, x: Tensor, norm: FineNorm, include_self: bool) -> Tensor:
-        """:meth:`Fine.aggregate` on the GPU; Âx is a mean of scaled rows, scaled again."""
+        """:meth:`Fine.average` on the GPU; Âx is a mean of scaled rows, scaled again."""
         if norm == "mean":
             return neighbour_mean_on(self.indptr, self.indices, x, self.weight, include_self=include_self)
         scaled = x / self.of_columns.to(x.dtype)

@@ -35,9 +35,9 @@ def operator(
             edges[node, neighbour] += weight * (relations is None or number in relations)
     loops = edges + np.eye(graph.num_nodes)
     if norm == "mean":
-        heard = loops if include_self else edges
-        total = heard.sum(axis=1, keepdims=True)
-        return heard / np.where(total == 0, 1, total)
+        weights = loops if include_self else edges
+        total = weights.sum(axis=1, keepdims=True)
+        return weights / np.where(total == 0, 1, total)
     rows = np.sqrt(loops.sum(axis=1))
     is_one_way = relations is not None and graph.schema.is_one_way(relations)
     columns = np.sqrt(loops.sum(axis=0)) if is_one_way else rows
@@ -74,9 +74,9 @@ def assert_back_ends_equal(graph: Graph, fine: Fine) -> None:
     assert len(on_device) == len(fine.groups)
     for group, part in zip(fine.groups, on_device, strict=True):
         expected = operator(graph, fine.norm, fine.include_self, group) @ x
-        sparse = fine.aggregate(graph, csr_array(x), group)
+        sparse = fine.average(graph, group)(csr_array(x))
         assert isinstance(sparse, csr_array)
-        for found in (fine.aggregate(graph, x, group, threads=2), sparse.toarray(), part.cpu().numpy()):
+        for found in (fine.average(graph, group, threads=2)(x), sparse.toarray(), part.cpu().numpy()):
             assert found.dtype == np.float32
             np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -107,8 +107,8 @@ def test_weights_of_one_give_the_same_means_bit_for_bit(small: Dataset) -> None:
     ones = Graph.from_edges(source, target, small.num_nodes, weight=np.ones(source.size))
     for norm in ("mean", "symmetric", "half"):
         for x in (small.x, csr_array(small.x)):
-            plain = fine_of(small.graph, norm, 1).aggregate(small.graph, x)
-            weighted = fine_of(ones, norm, 1).aggregate(ones, x)
+            plain = fine_of(small.graph, norm, 1).average(small.graph)(x)
+            weighted = fine_of(ones, norm, 1).average(ones)(x)
             is_dense = isinstance(x, np.ndarray)
             assert np.array_equal(plain if is_dense else plain.data, weighted if is_dense else weighted.data)
 
@@ -123,10 +123,10 @@ def test_whole_number_weights_equal_repeated_edges() -> None:
     for include_self in (False, True):
         expected = np.zeros((12, 3))
         for node in range(12):
-            heard = [x[source] for source, target in np.repeat(ends, weight, axis=1).T if target == node]
-            heard += [x[node]] if include_self else []
-            expected[node] = np.mean(heard, axis=0) if heard else 0
-        found = fine_of(graph, "mean", 3, include_self=include_self).aggregate(graph, x)
+            rows = [x[source] for source, target in np.repeat(ends, weight, axis=1).T if target == node]
+            rows += [x[node]] if include_self else []
+            expected[node] = np.mean(rows, axis=0) if rows else 0
+        found = fine_of(graph, "mean", 3, include_self=include_self).average(graph)(x)
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
