@@ -13,34 +13,26 @@ Reference: Frasca, Rossi, Eynard, Chamberlain, Bronstein and Monti: SIGN: Scalab
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.graph import EdgePart, EdgeSchema
-from mggcn.methods.method import WEIGHTS, GraphView, Method
+from mggcn.methods._hops import OverHops, columns
 from mggcn.nn.conv import Layer, Linear, dropout
-from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
-from mggcn.sampling.adjacency import powers
-from mggcn.training import Count, NaturalNumber, Share, Views
+from mggcn.nn.rows import Rows
+from mggcn.training import Count, NaturalNumber, Share
 
 
 @dataclass(frozen=True)
-class SIGN(Method):
+class SIGN(OverHops):
     """SIGN: a network on features averaged 0 to r times over neighbours.
 
     Attributes:
-        hops: the highest power r; 0 uses only the node's own features.
         hidden: width of each hop's map.
         dropout: share of hidden units dropped in training.
         bias: add a bias to each map.
     """
-
-    reads_edges: ClassVar[frozenset[EdgePart]] = WEIGHTS
-    linear_in_features: ClassVar[bool] = True
 
     hops: NaturalNumber = 2
     hidden: Count = 64
@@ -50,14 +42,6 @@ class SIGN(Method):
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One linear map for each hop, and one over all of them."""
         return HopNetwork(self, in_channels, out_channels, generator)
-
-    def input_width(self, num_features: int, edges: EdgeSchema) -> int:  # noqa: ARG002
-        """The features and their averages of each hop."""
-        return (1 + self.hops) * num_features
-
-    def prepare(self, view: GraphView) -> Views:
-        """The features of every hop."""
-        return Views.same(view.rows(*powers(view.graph, view.x, self.hops, view.threads)))
 
 
 class HopNetwork(Layer, accepts_rows=True, capturable=True):
@@ -82,17 +66,3 @@ class HopNetwork(Layer, accepts_rows=True, capturable=True):
         parts = columns(x, self.in_channels, len(self.hops))
         h = torch.cat([project(part) for project, part in zip(self.hops, parts, strict=True)], dim=1)
         return dropout(h.relu(), self.dropout, self.training)
-
-
-def columns(x: Rows, width: int, count: int) -> list[Rows]:
-    """Divide rows into ``count`` parts side by side, ``width`` columns each."""
-    if isinstance(x, RepeatedRows):
-        return [RepeatedRows(part, x.index) for part in _cut(x.rows, width, count)]
-    return [*_cut(x, width, count)]
-
-
-def _cut(x: DistinctRows, width: int, count: int) -> list[Tensor | SparseRows]:
-    if not isinstance(x, SparseRows):
-        return [*torch.split(to_dense(x), width, dim=1)]
-    selected, rows = x.x[x.nodes.numpy()], torch.arange(x.nodes.numel())
-    return [SparseRows(csr_array(selected[:, i * width : (i + 1) * width]), rows) for i in range(count)]

@@ -23,12 +23,10 @@ from mggcn._io.files import write_atomically
 from mggcn.block import Block
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.methods.gamlp import GAMLP
+from mggcn.methods._hops import OverHops
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mlp import FeatureMLP
-from mggcn.methods.sagn import SAGN
 from mggcn.methods.sgc import SGC
-from mggcn.methods.sign import SIGN
 from mggcn.nn import Layer
 from mggcn.runs._scorer import dense_rows
 from mggcn.sampling import grains
@@ -61,7 +59,7 @@ def row_shape(run: "Run") -> tuple[int, ...]:
         count = 1 + len(run.others)
         raise InputError(f"{name}: the mean of {count} recipes cannot be exported; portfolio=none trains one")
     width = method.input_width(int(run.record.dataset["num_features"]), run.record.edges)
-    if isinstance(method, FeatureMLP | SGC | SIGN | SAGN | GAMLP):
+    if isinstance(method, FeatureMLP | SGC | OverHops):
         return (width,)
     if not isinstance(method, MixGrained):
         raise InputError(

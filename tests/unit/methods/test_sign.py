@@ -10,7 +10,8 @@ from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.methods.sign import SIGN, HopNetwork, columns
+from mggcn.methods._hops import columns
+from mggcn.methods.sign import SIGN, HopNetwork
 from mggcn.nn.rows import RepeatedRows, SparseRows, to_dense
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
