@@ -29,7 +29,7 @@ class EdgeSchema:
     """What is known of each edge.
 
     Attributes:
-        directed: the rows of a node hold the edges into it and those out of it, told apart.
+        directed: the rows of a node hold the edges into it and those out of it as different relations.
         weighted: edges have weights.
         types: the names of the types of edges; empty if there is one type without a name.
     """

@@ -71,7 +71,7 @@ def test_weights_of_both_ways_are_added(direction: str) -> None:
 
 
 def test_heavy_edges_bring_nodes_together() -> None:
-    """Two groups in a complete graph that only weights tell apart."""
+    """Two groups in a complete graph that differ in nothing but the weights of edges."""
     source, target = np.triu_indices(20, 1)
     weight = np.where((source < 10) == (target < 10), 50.0, 0.1)
     graph = Graph.from_edges(source, target, 20, weight=weight)

@@ -46,7 +46,7 @@ def test_directed_graphs_and_isolated_nodes_are_cut_too(direction: str) -> None:
 @pytest.mark.parametrize("direction", ["both", "in", "directed"])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_heavy_edges_stay_inside_parts(direction: str, scale: float) -> None:
-    """A complete graph in which only weights tell four groups apart."""
+    """A complete graph of four groups that differ in nothing but the weights of edges."""
     source, target = np.triu_indices(40, 1)
     weight = scale * np.where(source % 4 == target % 4, 20.0, 0.3)
     graph = Graph.from_edges(source, target, 40, direction=direction, weight=weight)
