@@ -119,10 +119,6 @@ def test_weights_of_one_train_the_weights_of_a_plain_graph() -> None:
 def test_explanations_say_what_came_through_which_edges(run: mggcn.Run) -> None:
     explained = run.explain(payments(), node=3)
     assert list(explained.relations) == ["lends in", "lends out", "pays in", "pays out"]
-    own = explained.target.sum() + explained.others.sum() - sum(explained.relations.values())
-    parts = contributions(Scorer.of(run, payments()), np.array([3]), np.array([explained.label]))
-    assert parts.shape == (1, 5, 3)
-    assert np.isfinite(own)
     frame = explained.to_pandas()
     assert set(frame["kind"]) == {"target", "others", "pick", "relation"}
     graph = payments().graph
@@ -132,12 +128,30 @@ def test_explanations_say_what_came_through_which_edges(run: mggcn.Run) -> None:
     assert in_frame[explained.pick_ids[0]] == "; ".join(explained.pick_edges[0])
 
 
+def test_a_linear_score_is_the_sum_of_the_node_and_of_the_means_over_its_edges() -> None:
+    data = payments()
+    run = mggcn.fit(data, settings=SETTINGS | {"layers": 1}, device="cpu")
+    x, weight = run.scaler.apply(data.x).astype(np.float64), run.model.first.weight.detach().double().numpy()
+    factors = (weight[:, 0] - weight[:, 1]).reshape(5, 3) / run.record.temperature
+    scorer = Scorer.of(run, data)
+    for node in (3, 17):
+        explained, edges, through = explain([scorer], node, 0, logits=True), data.graph.relations_of(node), []
+        for number in range(4):
+            amounts = np.where(edges.number == number, edges.weight, 0)
+            through.append((x[node] + amounts @ x[edges.indices]) / (1 + amounts.sum()) @ factors[1 + number])
+        np.testing.assert_allclose([*explained.relations.values()], through, rtol=1e-4, atol=1e-5)
+        total = explained.target.sum() + explained.others.sum()
+        assert total == pytest.approx(x[node] @ factors[0] + sum(through), abs=1e-4)
+        assert explained.value - explained.baseline == pytest.approx(total, abs=1e-4)
+
+
 def test_contributions_through_relations_sum_to_those_of_features(run: mggcn.Run) -> None:
     data = payments()
     scorer = Scorer.of(run, data)
     for node in (3, 17):
         alone = explain([scorer], node, 0, logits=True)
         (parts,) = contributions(scorer, np.array([node]), np.array([0]))
+        assert parts.shape == (5, 3)
         np.testing.assert_allclose(parts.sum(axis=0), alone.target + alone.others, rtol=0.02, atol=0.02)
         np.testing.assert_allclose(parts[1:].sum(axis=1), [*alone.relations.values()], rtol=0.02, atol=0.02)
 
