@@ -36,19 +36,14 @@ from mggcn.training._epochs import Epochs
 from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch
 from tests.conftest import small_dataset
+from tests.methods import SMALL_SETTINGS
 from tests.properties import at_baseline, last_layer
 
 UNTRAINED = ("label-propagation", "random-forest")
 CPU = Compute(torch.device("cpu"))
 EPOCHS = 3
 SETTINGS: dict[str, dict[str, object]] = {
-    **{name: {} for name in METHODS},
-    **{name: {"walks": 1, "length": 8, "dim": 8} for name in ("deepwalk", "node2vec")},
-    "random-forest": {"trees": 5, "threads": 1},
-    "graphsaint": {"presample": 2, "roots": 10},
-    "gcn full": {"batches": "full"},
-    "cluster-gcn in parts": {"parts": 6, "parts_per_batch": 2},
-    "fastgcn over all nodes": {"candidates": "all", "precompute": False},
+    **SMALL_SETTINGS,
     "as-gcn with all options": {"precompute": True, "skip": True, "add_identity": True, "layers": 3},
     "sagn with all options": {"heads": 2, "attention_dropout": 0.2, "layers": 3, "norm": "symmetric"},
     "gamlp recursive": {"attention": "recursive", "attention_dropout": 0.2, "norm": "row"},

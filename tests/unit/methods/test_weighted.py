@@ -20,16 +20,11 @@ from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.training._compute import Compute
 from mggcn.training._inference import Inference
 from tests.conftest import small_dataset
+from tests.methods import SMALL_SETTINGS
 
 CPU = Compute(torch.device("cpu"))
 SETTINGS: dict[str, dict[str, object]] = {
-    **{name: {} for name in METHODS},
-    **{name: {"walks": 3, "length": 8, "dim": 8} for name in ("deepwalk", "node2vec")},
-    "random-forest": {"trees": 5, "threads": 1},
-    "graphsaint": {"presample": 2, "roots": 10},
-    "gcn full": {"batches": "full"},
-    "cluster-gcn in parts": {"parts": 6, "parts_per_batch": 2},
-    "fastgcn over all nodes": {"candidates": "all", "precompute": False},
+    **SMALL_SETTINGS,
     "graphsage-mean whole": {"full_eval": True},
     **{f"{name} by weight": {"draw_by": "weight", "fanouts": "2"} for name in METHODS if "graphsage" in name},
 }
