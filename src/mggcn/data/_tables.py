@@ -5,6 +5,7 @@ memory or, by :mod:`mggcn.data._tables_on_disk`, in files; the results are the s
 table; predictions list them by their ids.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -38,6 +39,7 @@ OnRows = Callable[[str, int, int | None], None]
 """Called with a stage, the number of its rows that are done, and the number of all of them if that is known."""
 
 LABEL, SPLIT = "label", "split"
+_WITHOUT_NAME = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")  # the latter two are how pandas names them
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,8 @@ class TableImport:
             made = MadeFeatures(np.empty((num_nodes, 0), np.float32))
         else:
             made = structural(self.graph())
-        others = [column for column in edges.names if column not in (*self.ends, *self.of_edges.names)]
+        used = (*self.ends, *self.of_edges.names)
+        others = [_shown(column, number) for number, column in enumerate(edges.names, 1) if column not in used]
         if self.of_edges.weight is not None:
             origin = f"column {self.of_edges.weight!r} of {edges.name}"
             note = f"weights of edges: {origin} is always 1, so there are none"
@@ -357,6 +360,11 @@ class TableImport:
                 return chunk.at(number), text_of(value.item() if isinstance(value, np.generic) else value)
             number -= chunk.num_rows
         raise IndexError(number)
+
+
+def _shown(column: str, number: int) -> str:
+    """A column as notes list it: by its position in the table if it has no name."""
+    return f"column {number}" if _WITHOUT_NAME.fullmatch(column) else column
 
 
 def _node_columns(nodes: InputTable | None, columns: TableColumns) -> tuple[Sequence[str], str, list[str], Encoder]:

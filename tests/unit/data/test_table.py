@@ -2,6 +2,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -51,6 +52,16 @@ def test_other_columns_of_edges_are_ignored_with_a_warning(tmp_path: Path):
     assert data.notes == (note, "1 duplicate edge removed")
     assert data.graph.num_edges == 2
     assert data.graph.schema.is_plain
+
+
+@pytest.mark.parametrize("written", ["csv", "csv.gz", "parquet"])
+@pytest.mark.filterwarnings("ignore::mggcn.errors.DataWarning")
+def test_columns_without_a_name_are_listed_by_their_position(tmp_path: Path, written: str):
+    table = pd.DataFrame({"source": ["a", "b"], "Unnamed: 0": [0, 1], "target": ["b", "c"], "time": [7, 8]}, [3, 5])
+    path = tmp_path / f"edges.{written}"
+    table.to_parquet(path) if written == "parquet" else table.to_csv(path)
+    listed = "column 2, time, column 5" if written == "parquet" else "column 1, column 3, time"
+    assert read_tables(path, None).notes[0] == f"edge attributes are not used: ignored {listed} of {path.name}"
 
 
 RELATED = """source,target,weight,kind,time
