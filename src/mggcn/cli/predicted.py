@@ -14,7 +14,7 @@ _ALERTS = ("class", "threshold", "val alerts", "of nodes", "known alerts", "prec
 def notes(assessed: Assessment) -> list[str]:
     """Lines on what the methods do not use, and on nodes that do not count."""
     data, classes, runs = assessed.predictions.dataset, assessed.predictions.classes, assessed.predictions.runs
-    lines = [*dict.fromkeys(filter(None, (run.plan.unused_parts(data.graph) for run in runs)))]
+    lines = [*dict.fromkeys(filter(None, (run.plan.unused_parts(data, run.record) for run in runs)))]
     if count := assessed.num_unknown:
         names = ", ".join(name for name in data.classes if name not in classes)
         lines.append(f"{count:,} nodes have a label that the run does not have and are not counted: {names}")

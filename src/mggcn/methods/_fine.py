@@ -97,17 +97,14 @@ class Fine:
         return 1 + self.hops * len(self.groups)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What ``auto`` left out because rows would be too wide."""
+    def limit(self) -> str:
+        """Why ``auto`` leaves relations together; empty if it does not."""
         most = grouping("auto", self.edges, 0, 1)
         if self.relations != "auto" or not self.hops or most == self.by:
-            return ()
+            return ""
         width = self.num_features * (1 + self.hops * len(self.edges.groups(most)))
-        kept = f"only {_APART[self.by]} are" if self.by in _APART else "neither are"
-        return (
-            f"relations: {_APART[most]} of edges apart would make {width:,} columns, more than {MOST_COLUMNS:,}, "
-            f"so {kept}; relations={most!r} uses them",
-        )
+        wide = f"{width:,} columns, more than {MOST_COLUMNS:,}"
+        return f"{_APART[most]} apart would make input rows of {wide}; relations={most!r} uses them"
 
     def inputs(self, view: GraphView) -> Inputs:
         """The input rows, kept on disk if the run has a cache."""

@@ -191,10 +191,14 @@ class Method(ABC):
         """What the method reads of an edge with these settings: ``reads_edges``, or less."""
         return self.reads_edges
 
-    def unused(self, schema: EdgeSchema) -> tuple[EdgePart, ...]:
-        """What is known of the edges of a graph and not used with these settings."""
+    def unused(self, schema: EdgeSchema, num_features: int) -> tuple[EdgePart, ...]:  # noqa: ARG002
+        """What is known of the edges of a graph and not used with these settings and so many features."""
         known = {"direction": schema.directed, "weight": schema.weighted, "type": len(schema.types) > 1}
         return tuple(part for part in EDGE_PARTS if known[part] and part not in self.edge_parts)
+
+    def unused_reason(self, schema: EdgeSchema, num_features: int) -> str:  # noqa: ARG002
+        """Why something is not used that the settings allow to use; empty if there is nothing."""
+        return ""
 
     @classmethod
     def paper(cls, dataset: Dataset | str) -> Self:

@@ -48,8 +48,9 @@ class MixGrained(Network):
         redraw: draw new picks in every ``epoch``, or ``once`` before training (the authors' code).
         hops: how often the fine layer averages over neighbours: inputs are ``[x | Ax | … | A^hops x]``; the paper's 1.
         relations: over which edges it averages apart, where a graph has directions or types of edges: ``none``, each
-            ``direction``, each ``type``, or ``both``. ``auto`` takes all that there is, up to rows of 8,192 columns.
-            Weights of edges are weights of the averages, in which the node itself has the weight 1.
+            ``direction``, each ``type``, or ``both``. ``auto`` takes all that there is, up to rows of 8,192 columns;
+            a run says what is then not used. Weights of edges are weights of the averages, in which the node itself has
+            the weight 1.
         fine_norm: the fine layer's A: the ``mean`` over N(v) (the paper), Kipf and Welling's ``symmetric``
             normalisation Â, or ``half`` of it and half the node itself, (I + Â) / 2.
         fine_self: whether the fine mean includes the node itself (the authors' code) or only N(v) (the paper's
@@ -112,6 +113,8 @@ class MixGrained(Network):
     def prepare(self, view: GraphView) -> Views:
         """The fine layer's means, and the running sums of degrees from which picks are drawn."""
         threads, fine = view.threads, self._fine(view.graph.schema, view.scaled.features.shape[1])
+        is_noted = fine.limit and not self.unused(fine.edges, fine.num_features)
+        notes = (f"relations: {fine.limit}",) if is_noted else ()
         picked = self._pick_from(view)
         table = picked.once(("picks", self.pick_by), lambda: self._table(picked))
         fixed_key = view.key.fold("once") if self.redraw == "once" else None
@@ -126,11 +129,11 @@ class MixGrained(Network):
             sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self, explore=self.explore)
             rows = ("rows on device", fine)
             inputs = picked.once(rows, lambda: self._on_gpu(fine, view, on_device))
-            return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)), fine.notes)
+            return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)), notes)
         training = None if view.training is None else (view.training.batch_size, bool(view.training.input_dropout))
         later = view.once(("rows of x", fine, self.picks, training), lambda: fine.averaged_later(view, 1 + self.picks))
         inputs_on_host = later[0] if later else view.once(("rows", fine), lambda: fine.inputs(view))
-        notes = (*fine.notes, later[1]) if later else fine.notes
+        notes = (*notes, later[1]) if later else notes
         ablated = (self.fine, self.skip, self.explore)
         edges = isinstance(view.model, Layer) and bool(view.model.reads_edges) and not view.graph.schema.is_plain
         sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated, edges, self.weigh_picks)
@@ -157,6 +160,15 @@ class MixGrained(Network):
         by_weight: set[EdgePart] = {"weight"} if self.pick_by == "weight" or weighs else set()
         by_direction: set[EdgePart] = {"direction"} if self.pick_from != "both" else set()
         return frozenset(parts | by_weight | by_direction) | self._conv_reads()
+
+    def unused(self, schema: EdgeSchema, num_features: int) -> tuple[EdgePart, ...]:
+        """What is not used, also because ``relations="auto"`` leaves it out where rows would be too wide."""
+        limited = replace(self, relations=self._fine(schema, num_features).by)
+        return super(MixGrained, limited).unused(schema, num_features)
+
+    def unused_reason(self, schema: EdgeSchema, num_features: int) -> str:
+        """Why ``relations="auto"`` leaves something out."""
+        return self._fine(schema, num_features).limit
 
     def _conv_reads(self) -> frozenset[EdgePart]:
         """What a convolution that the user gives reads of edges; one is created to ask it."""

@@ -19,7 +19,6 @@ from mggcn._io.files import read_toml
 from mggcn._io.memory import size
 from mggcn.data import Cache, Dataset, prepared_folder
 from mggcn.errors import InputError, prefix_errors
-from mggcn.graph import Graph
 from mggcn.kernels.threads import available
 from mggcn.keys import Key
 from mggcn.methods import (
@@ -33,7 +32,7 @@ from mggcn.methods import (
     settings,
     view_of,
 )
-from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaler, Training, environment, is_read_dense
+from mggcn.training import ALONE, Compute, Prepared, Ranks, RunRecord, Scaler, Training, environment, is_read_dense
 
 _log = logging.getLogger(__name__)
 
@@ -154,11 +153,20 @@ class Plan:
             **({"members": tables} if tables else {}),
         }
 
-    def unused_parts(self, graph: Graph) -> str:
-        """The sentence on what is known of a graph's edges and not used by the method; empty if all of it is used."""
-        parts = [f"{part}s" for part in self.method.unused(graph.schema)]
+    def unused_parts(self, dataset: Dataset, trained: RunRecord | None = None) -> str:
+        """The sentence on what is known of a graph's edges and not used by the method; empty if all of it is used.
+
+        ``trained`` is the record of the run that the features and the types of edges are matched with, if there is one.
+        """
+        schema, num_features = dataset.graph.schema, dataset.num_features
+        if trained is not None:
+            num_features = int(trained.dataset["num_features"])
+            if "type" in self.method.edge_parts:
+                schema = replace(schema, types=trained.edges.types)
+        parts = [f"{part}s" for part in self.method.unused(schema, num_features)]
         listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
-        return f"{self.name} does not use the {listed} of edges" if parts else ""
+        reason = self.method.unused_reason(schema, num_features)
+        return f"{self.name} does not use the {listed} of edges{reason and f': {reason}'}" if parts else ""
 
     @cached_property
     def digest(self) -> str:

@@ -132,7 +132,7 @@ def fit(
         warm_start=origin.as_origin() if origin else None,
         members=members,
     )
-    if unused := plan.unused_parts(dataset.graph):
+    if unused := plan.unused_parts(dataset, origin.record if origin else None):
         warnings.warn(f"{dataset.name}: {unused}", DataWarning, stacklevel=2)
     if checkpoint is None:
         plan.check_ranks(ranks)

@@ -114,7 +114,7 @@ class Trained:
             raise InputError(
                 f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches"
             )
-        unused = plan.unused_parts(given.graph)
+        unused = plan.unused_parts(dataset)
         if isinstance(progress, NotedProgress):
             for note in (*([unused] if unused else []), *prepared.notes):
                 progress.note(note)
@@ -145,7 +145,7 @@ class Trained:
         fit, fitted, curve, ranks = self.fit, self.fitted, self.fitted.curve, self.fit.compute.ranks
         several = {"ranks": ranks.size} if ranks.size > 1 else {}
         record = RunRecord(
-            dataset=_describe(self.given, fit.dataset, self.plan.unused_parts(self.given.graph)),
+            dataset=_describe(self.given, fit.dataset, self.plan.unused_parts(fit.dataset)),
             **self.plan.record_fields,
             split_seed=fit.split.seed,
             epochs=len(curve),

@@ -1,5 +1,6 @@
 """What a method does not use of the edges of its data is named before training, in records and in predictions."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning
 from mggcn.experiments import group
 from mggcn.graph import EdgeSchema, Graph
-from mggcn.methods import METHODS, FeatureMLP, GraphSAGEMean, GraphSAGEPool
+from mggcn.methods import METHODS, FeatureMLP, GraphSAGEMean, GraphSAGEPool, _fine
 from mggcn.runs import Assessment, resolve
 from mggcn.training._record import Epoch
 
@@ -83,12 +84,57 @@ def test_a_report_of_several_methods_names_what_each_does_not_use(small: Dataset
     assert "gcn does not use the types of edges. mlp does not use the weights and types of edges" in section.about
 
 
+@pytest.mark.parametrize(
+    ("most", "changes", "expected"),
+    [
+        (15, {}, ""),
+        (
+            10,
+            {},
+            "does not use the types of edges: directions and types apart would make input rows of 15 columns, "
+            "more than 10; relations='both' uses them",
+        ),
+        (
+            8,
+            {},
+            "does not use the directions and types of edges: directions and types apart would make input rows of "
+            "15 columns, more than 8; relations='both' uses them",
+        ),
+        (8, {"relations": "type"}, "does not use the directions of edges"),
+        (8, {"relations": "none"}, "does not use the directions and types of edges"),
+    ],
+)
+def test_relations_that_would_make_rows_too_wide_are_unused(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch, most: int, changes: dict[str, object], expected: str
+) -> None:
+    monkeypatch.setattr(_fine, "MOST_COLUMNS", most)
+    data, seen, sentences = with_edges(small, direction="directed"), Lines([]), [f"mg-gcn {expected}"] * bool(expected)
+    shown = pytest.warns(DataWarning, match=f"^small: {sentences[0]}$") if sentences else nullcontext()
+    with shown:
+        run = mggcn.fit(data, settings=QUICK | changes, device="cpu", progress=seen)
+    assert seen.lines == sentences
+    assert run.record.dataset.get("notes", []) == sentences
+    assert predicted.notes(Assessment(run.predict())) == sentences
+    one_type = with_edges(small, direction="directed", edge_type=np.zeros(104, int), types=("pays",))
+    if changes.get("relations") != "none":
+        assert predicted.notes(Assessment(run.predict(one_type)))[: len(sentences)] == sentences
+
+
+def test_relations_left_together_that_picks_use_are_a_note(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fine, "MOST_COLUMNS", 8)
+    data, seen = with_edges(small, direction="directed", edge_type=None, types=None), Lines([])
+    run = mggcn.fit(data, settings=QUICK | {"pick_from": "in"}, device="cpu", progress=seen)
+    wide = "directions apart would make input rows of 9 columns, more than 8; relations='direction' uses them"
+    assert seen.lines == [f"relations: {wide}"]
+    assert "notes" not in run.record.dataset
+
+
 def test_one_type_is_nothing_to_use() -> None:
-    assert FeatureMLP().unused(EdgeSchema(types=("pays",))) == ()
-    assert FeatureMLP().unused(EdgeSchema(types=("pays", "knows"))) == ("type",)
-    assert GraphSAGEPool(draw_by="weight").unused(EdgeSchema(weighted=True)) == ()
-    assert GraphSAGEMean().unused(EdgeSchema(directed=True, weighted=True)) == ("direction",)
-    assert resolve("mg-gcn", "small").method.unused(EdgeSchema(True, True, ("pays", "knows"))) == ()
+    assert FeatureMLP().unused(EdgeSchema(types=("pays",)), 3) == ()
+    assert FeatureMLP().unused(EdgeSchema(types=("pays", "knows")), 3) == ("type",)
+    assert GraphSAGEPool(draw_by="weight").unused(EdgeSchema(weighted=True), 3) == ()
+    assert GraphSAGEMean().unused(EdgeSchema(directed=True, weighted=True), 3) == ("direction",)
+    assert resolve("mg-gcn", "small").method.unused(EdgeSchema(True, True, ("pays", "knows")), 3) == ()
 
 
 def test_the_list_of_methods_shows_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import EdgeSchema, Graph
 from mggcn.keys import Key
+from mggcn.methods import MixGrained
 from mggcn.methods._fine import Fine, FineNorm, Relations
 from mggcn.nn.rows import to_dense
 from mggcn.runs import resolve
@@ -143,18 +144,22 @@ def test_auto_takes_what_makes_rows_of_at_most_8192_columns() -> None:
     widths = {}
     for num_features in (100, 390, 391, 800, 2731):
         fine = Fine(1, "mean", True, "auto", edges, num_features)
-        widths[num_features] = fine.num_parts, fine.by, len(fine.notes)
+        widths[num_features] = fine.num_parts, fine.by, bool(fine.limit)
     assert widths == {
-        100: (21, "both", 0),
-        390: (21, "both", 0),
-        391: (3, "direction", 1),
-        800: (3, "direction", 1),
-        2731: (2, "none", 1),
+        100: (21, "both", False),
+        390: (21, "both", False),
+        391: (3, "direction", True),
+        800: (3, "direction", True),
+        2731: (2, "none", True),
     }
-    assert Fine(1, "mean", True, "auto", edges, 391).notes == (
-        "relations: directions and types of edges apart would make 8,211 columns, more than 8,192, so only directions "
-        "are; relations='both' uses them",
+    assert Fine(1, "mean", True, "auto", edges, 391).limit == (
+        "directions and types apart would make input rows of 8,211 columns, more than 8,192; relations='both' uses them"
     )
+    assert MixGrained().unused(edges, 390) == ()
+    assert MixGrained().unused(edges, 391) == ("type",)
+    assert MixGrained().unused(edges, 2731) == ("direction", "type")
+    assert MixGrained(pick_from="in").unused(edges, 2731) == ("type",)
+    assert MixGrained(relations="both").unused(edges, 2731) == ()
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])

@@ -162,7 +162,7 @@ def test_weights_and_types_reach_the_convolution_in_training(small: Dataset, nam
 def test_other_weights_or_types_give_other_scores(small: Dataset, name: str) -> None:
     data, training = related(small), Training(lr=0.03, epochs=3)
     method = MixGrained(conv=lambda i, o: PyGConv(CONVS[name](i, o)), layers=2, fine=False, picks=4)
-    unused = set(method.unused(data.graph.schema))
+    unused = set(method.unused(data.graph.schema, data.num_features))
     with pytest.warns(DataWarning, match="mg-gcn does not use the") if unused else nullcontext():
         run = mggcn.fit(data, method, training=training, device="cpu")
     scores = run.predict(data).probabilities
@@ -199,5 +199,5 @@ def test_means_are_weighted_on_request(small: Dataset, conv: str, layers: int) -
         scores[method] = [run.predict(graph).probabilities for graph in (data, other)]
     assert np.array_equal(*scores[plain])
     assert np.array_equal(*scores[weighed]) == (conv == "pool")
-    assert ("weight" in weighed.unused(data.graph.schema)) == (conv == "pool")
-    assert "weight" in plain.unused(data.graph.schema)
+    assert ("weight" in weighed.unused(data.graph.schema, data.num_features)) == (conv == "pool")
+    assert "weight" in plain.unused(data.graph.schema, data.num_features)
