@@ -18,9 +18,13 @@ those of all recipes, and ``--random N`` draws N more from the lists of values i
 The settings with ``preset = "default"`` in ``src/mggcn/methods/published.toml`` were selected by it, with calls such as
 
     python benchmarks/recipes.py recipes.toml cora citeseer pubmed --folds 4 --jobs 16 --out recipes.jsonl
+
+With ``--keep FOLDER``, the probabilities of every run are kept there, from which ``benchmarks/portfolios.py`` says what
+portfolios of the recipes would have scored.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -40,7 +44,7 @@ import torch
 from numpy.typing import NDArray
 
 import mggcn
-from mggcn.data import load, read_npz
+from mggcn.data import load, load_folder, read_npz
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import UNLABELLED, Split
 from mggcn.methods.published import Preset
@@ -50,8 +54,9 @@ VAL_SHARE, MAX_VAL = 0.2, 1000
 
 @lru_cache(maxsize=2)
 def dataset(name: str) -> tuple[Dataset, NDArray[np.int64]]:
-    """A data set by its name, or from an .npz file, and its labelled nodes; its test nodes become unlabelled."""
-    data = read_npz(name) if name.endswith(".npz") else load(name)
+    """A data set by its name, a folder or an .npz file, and its labelled nodes; its test nodes become unlabelled."""
+    path = Path(name)
+    data = read_npz(path) if path.suffix == ".npz" else load_folder(path) if path.is_dir() else load(name)
     split, y = data.require_split(), np.array(data.y)
     y[split.test] = UNLABELLED
     return replace(data, y=y, split=None), np.sort(np.concatenate([split.train, split.val]))
@@ -68,15 +73,23 @@ def folded(name: str, fold: int, folds: int) -> Dataset:
 
 
 def measure(
-    name: str, method: str, preset: Preset, settings: dict[str, Any], run: int, folds: int, device: str
+    name: str,
+    method: str,
+    preset: Preset,
+    settings: dict[str, Any],
+    run: int,
+    folds: int,
+    device: str,
+    keep: Path | None = None,
 ) -> dict[str, Any]:
     """Train a recipe without a fold and score it there; runs after the first of every fold repeat them."""
     torch.set_num_threads(1)
     started = time.perf_counter()
     data = folded(name, run % folds, folds)
-    record = mggcn.fit(data, method, settings=settings, preset=preset, seed=run, device=device).record
-    return {
-        "dataset": name,
+    trained = mggcn.fit(data, method, settings=settings, preset=preset, seed=run, device=device)
+    record = trained.record
+    row = {
+        "dataset": Path(name).stem,
         "method": method,
         "settings": settings,
         "fold": run % folds,
@@ -87,6 +100,18 @@ def measure(
         "epoch_seconds": record.epoch_seconds,
         "seconds": time.perf_counter() - started,
     }
+    if keep is not None:
+        store_probabilities(keep, trained, data, row)
+    return row
+
+
+def store_probabilities(folder: Path, run: mggcn.Run, data: Dataset, row: dict[str, Any]) -> None:
+    """Write the calibrated probabilities of the validation nodes and of the fold, and the validation losses."""
+    split, curve = data.require_split(), run.record.curve
+    text = json.dumps(row | {"best_epoch": run.record.best_epoch, "val_losses": [epoch.val_loss for epoch in curve]})
+    val, fold = (run.predict(nodes=nodes).probabilities for nodes in (split.val, split.test))
+    name = f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.npz"
+    np.savez(folder / name, row=text, val=val, val_y=data.y[split.val], fold=fold, fold_y=data.y[split.test])
 
 
 def candidates(path: Path, count: int, seed: int) -> list[dict[str, Any]]:
@@ -114,14 +139,17 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--minutes", type=float, default=math.inf, help="start nothing after this time")
     parser.add_argument("--out", type=Path, default=Path("recipes.jsonl"))
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="also write the probabilities of every run there")
     options = parser.parse_args()
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * options.minutes
     rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     work = [
-        (name, options.method, options.preset, recipe, run, options.folds, options.device)
-        for recipe in candidates(options.recipes, options.random, options.seed)
+        (name, options.method, options.preset, recipe, run, options.folds, options.device, options.keep)
         for run in range(options.folds * options.seeds)
         for name in options.datasets
+        for recipe in candidates(options.recipes, options.random, options.seed)
     ]
     with ProcessPoolExecutor(options.jobs) as pool, options.out.open("a") as file:
         waiting = [pool.submit(measure, *item) for item in work]

@@ -59,13 +59,13 @@ def load(name: str) -> Dataset:
     return load_folder(next(filter(is_dataset, made))) if name in FOLDERS else datasets.load(name)
 
 
-def search(dataset: str, method: str, trials: int, device: str, minutes: float, out: Path) -> Found:
-    """Search for the settings of a method until the number of trials or the end of its time."""
+def search(dataset: str, method: str, trials: int, seeds: int, device: str, minutes: float, out: Path) -> Found:
+    """Search for the settings of a method until the number of trials, of several seeds each, or the end of its time."""
     torch.set_num_threads(1)
     started = time.monotonic()
     loaded = load(dataset)
     batch = LARGE_BATCH if loaded.split.train.size > LARGE else BATCH
-    task = Search(loaded, method, device=choose_device(device), fixed={"batch_size": batch})
+    task = Search(loaded, method, seeds, device=choose_device(device), fixed={"batch_size": batch})
     tuning = Tuning(task, out / f"{folder_name(dataset)}-{method}")
     with tuning.opened():
         for _ in tuning.run(trials, lambda _: Silent(), timeout=60 * minutes):
@@ -108,6 +108,7 @@ def main() -> None:
     parser.add_argument("datasets", nargs="+", help=f"known names, or of a data root's folders: {', '.join(FOLDERS)}")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--trial-seeds", type=int, default=3, help="runs of each trial, whose mean is its value")
     parser.add_argument("--seeds", type=int, default=20, help="of the experiment that is written")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--device", default="cpu")
@@ -117,7 +118,16 @@ def main() -> None:
     found: dict[str, list[Found]] = {dataset: [] for dataset in options.datasets}
     with ProcessPoolExecutor(options.jobs) as pool:
         tasks = [
-            pool.submit(search, dataset, method, options.trials, options.device, options.minutes, options.out)
+            pool.submit(
+                search,
+                dataset,
+                method,
+                options.trials,
+                options.trial_seeds,
+                options.device,
+                options.minutes,
+                options.out,
+            )
             for method in options.methods
             for dataset in options.datasets
         ]

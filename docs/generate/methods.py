@@ -120,7 +120,7 @@ def _portfolio(name: str) -> list[str]:
     if not recipes:
         return []
     lines = [f"{number}. `{recipe_words(table, {})}`" for number, table in enumerate(recipes, 1)]
-    head = "With `--set portfolio=auto`, [several recipes](../how-it-works.md#a-portfolio-of-recipes) are trained:"
+    head = "It trains a [portfolio of recipes](../how-it-works.md#a-portfolio-of-recipes), `portfolio=none` the first alone:"
     return [head, "\n".join(lines).replace("`the method's recipe`", "the one above")]
 
 

@@ -35,7 +35,7 @@ def methods(name: str | None = None, /) -> None:
         )
     if recipes := published.portfolio(name):
         words = [recipe_words(table, {}) for table in recipes]
-        print("\nThe recipes of its portfolio (portfolio=auto), by what each changes:")
+        print("\nThe recipes that it trains (portfolio=none trains the first alone), by what each changes:")
         print("\n".join(f"  {number}. {text}" for number, text in enumerate(words, 1)))
     for heading, owner in (("Settings", kind), ("Settings of training, which all methods share", Training)):
         print(f"\n{heading}:")

@@ -26,7 +26,7 @@ from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mg_sampled import MixGrainedFastGCN, MixGrainedGraphSAGE
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.methods.node2vec import Node2Vec
-from mggcn.methods.published import Preset, Traits
+from mggcn.methods.published import Preset
 from mggcn.methods.random_forest import RandomForest
 from mggcn.methods.sagn import SAGN
 from mggcn.methods.sgc import SGC
@@ -91,6 +91,6 @@ def method_name(kind: type[Method]) -> str:
     return next((name for name, known in METHODS.items() if known is kind), settings.import_path(kind))
 
 
-__all__ = ["METHODS", "GraphView", "Method", "Preset", "Traits"]
+__all__ = ["METHODS", "GraphView", "Method", "Preset"]
 __all__ += ["known_labels", "method_class", "method_name", "view_of"]
 __all__ += [method.__name__ for method in METHODS.values()]

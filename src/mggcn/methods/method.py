@@ -19,7 +19,6 @@ from mggcn.data import UNLABELLED, ArrayWriter, Cache, Dataset, Features, Folder
 from mggcn.graph import EDGE_PARTS, Direction, EdgePart, EdgeSchema, Graph
 from mggcn.keys import Key
 from mggcn.methods import published, settings
-from mggcn.methods.published import Traits
 from mggcn.nn import GCNConv, Linear, Stack
 from mggcn.sampling.neighbor import RowSampler, WholeGraphSampler
 from mggcn.training import (
@@ -207,8 +206,8 @@ class Method(ABC):
         Settings of training, such as the paper's learning rate, are not part of a method: ``fit`` takes them, too, from
         ``preset="paper"``.
         """
-        name, traits = (dataset, None) if isinstance(dataset, str) else (dataset.name, Traits.of(dataset))
-        values = published.settings(name, methods.method_name(cls), "paper", traits)
+        name = dataset if isinstance(dataset, str) else dataset.name
+        values = published.settings(name, methods.method_name(cls), "paper")
         known = {field.name for field in fields(cls)}
         return replace(settings.build(cls, {key: value for key, value in values.items() if key in known}))
 

@@ -69,6 +69,7 @@ class MixGrained(Network):
             layer by those along which the picks were drawn; not with picks by weight, which would count weights twice.
         explore: whose neighbours a pick may be: any member's (``both``, the paper), only the target's (``breadth``) or
             only the last pick's (``depth``).
+        linear_path: add a linear map of the target's input row to its scores.
     """
 
     version: ClassVar[int] = 2
@@ -90,6 +91,7 @@ class MixGrained(Network):
     pick_from: Literal["both", "in", "out"] = "both"
     weigh_picks: bool = False
     explore: Explore = "both"
+    linear_path: bool = False
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """The mix-grained network."""
@@ -103,6 +105,7 @@ class MixGrained(Network):
             conv=self.conv,
             dropout=self.dropout,
             bias=self.bias,
+            linear_path=self.linear_path,
             generator=generator,
         )
 

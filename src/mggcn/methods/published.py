@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Meta
 
 from mggcn._io.files import read_toml
-from mggcn.data import Dataset
 
 MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
 """The quantities of published results."""
@@ -22,25 +21,11 @@ Preset = Literal["default", "paper"]
 """Where the settings of a method start: our recipe, or what its paper and its authors' code use."""
 
 
-class Traits(msgspec.Struct, frozen=True):
-    """What our recipes may depend on: the number of nodes, their mean degree, and whether most features are 0."""
-
-    nodes: int
-    degree: float
-    sparse: bool
-
-    @classmethod
-    def of(cls, dataset: Dataset) -> "Traits":
-        """The traits of a data set."""
-        return cls(dataset.num_nodes, dataset.graph.num_stored / dataset.num_nodes, dataset.is_sparse)
-
-
 class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them.
 
     In our recipes it stands for the methods that other entries name. ``features`` limits them to data sets whose
-    features are mostly 0 (``sparse``) or are not (``dense``), ``least_nodes`` and ``most_nodes`` to those with such
-    numbers of nodes, and ``least_degree`` to those whose nodes have on average at least that many neighbours.
+    features are mostly 0 (``sparse``) or are not (``dense``).
     """
 
     methods: list[str]
@@ -48,29 +33,12 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     datasets: tuple[str, ...] = ("*",)
     features: Literal["any", "sparse", "dense"] = "any"
-    least_nodes: int = 0
-    most_nodes: int | None = None
-    least_degree: float = 0.0
     preset: Preset = "paper"
 
-    @property
-    def condition(self) -> str:
-        """The traits of the data sets that have them, in words."""
-        least = f", at least {self.least_nodes:,} nodes" if self.least_nodes else ""
-        most = f", at most {self.most_nodes:,} nodes" if self.most_nodes is not None else ""
-        degree = f", a mean degree of at least {self.least_degree:g}" if self.least_degree else ""
-        return f"{self.features} features{least}{most}{degree}"
-
-    def holds(self, traits: Traits | None) -> bool:
-        """Whether a data set with these traits has them; of unknown traits only what any data set has."""
-        if traits is None:
-            return (self.features, self.least_nodes, self.most_nodes, self.least_degree) == ("any", 0, None, 0.0)
-        return (
-            self.features in ("any", "sparse" if traits.sparse else "dense")
-            and self.least_nodes <= traits.nodes
-            and (self.most_nodes is None or traits.nodes <= self.most_nodes)
-            and self.least_degree <= traits.degree
-        )
+    def holds(self, is_sparse: bool | None) -> bool:
+        """Whether a data set has them whose features are mostly 0, or are not, or that is not known yet."""
+        known = () if is_sparse is None else ("sparse" if is_sparse else "dense",)
+        return self.features in ("any", *known)
 
 
 class Portfolio(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,12 +94,13 @@ def table(name: str) -> PublishedTable | None:
 
 
 def recipe(method: str) -> dict[str, dict[str, Any]]:
-    """Our recipe for a method, by the data sets for which it holds (in words); empty if there is none."""
+    """Our recipe for a method, by the features for which it holds, in words; empty if there is none."""
     entries = [entry for entry in published().settings if entry.preset == "default"]
     values: dict[str, dict[str, Any]] = {}
     for entry in entries if any(method in entry.methods for entry in entries) else ():
         if not {"*", method}.isdisjoint(entry.methods):
-            values[entry.condition] = values.get(entry.condition, {}) | entry.values
+            where = f"{entry.features} features"
+            values[where] = values.get(where, {}) | entry.values
     return values
 
 
@@ -140,11 +109,11 @@ def portfolio(method: str) -> list[dict[str, Any]]:
     return next((entry.members for entry in published().portfolio if method in entry.methods), [])
 
 
-def settings(dataset: str, method: str, preset: Preset, traits: Traits | None = None) -> dict[str, Any]:
+def settings(dataset: str, method: str, preset: Preset, *, is_sparse: bool | None = None) -> dict[str, Any]:
     """The settings of a method on a data set that replace its defaults; those of every method come first.
 
     A method without a recipe of ours has its paper's settings in every preset. A variant of a data set such as
-    ``cora:public`` has the settings of ``cora``. ``traits`` is None if they are not known.
+    ``cora:public`` has the settings of ``cora``. ``is_sparse`` says whether its features are mostly 0; None if unknown.
     """
     names = {"*", dataset.partition(":")[0]}
     entries = published().settings
@@ -153,7 +122,7 @@ def settings(dataset: str, method: str, preset: Preset, traits: Traits | None = 
     values: dict[str, Any] = {}
     for of_methods in ("*", method):
         for entry in entries:
-            is_of_data = not names.isdisjoint(entry.datasets) and entry.holds(traits)
+            is_of_data = not names.isdisjoint(entry.datasets) and entry.holds(is_sparse)
             if entry.preset == preset and is_of_data and of_methods in entry.methods:
                 values |= entry.values
     return values

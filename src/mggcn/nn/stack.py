@@ -175,6 +175,7 @@ class MGGCN(Stack):
         dropout: share of hidden units dropped in training; the paper has none.
         negative_slope: of LeakyReLU.
         bias: the paper's layers have none.
+        linear_path: add a linear map of the target's input row to its scores; the paper has none.
         generator: of the initial weights; torch's global one when None.
     """
 
@@ -191,6 +192,7 @@ class MGGCN(Stack):
         dropout: float = 0.0,
         negative_slope: float = 0.01,
         bias: bool = False,
+        linear_path: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
@@ -200,3 +202,14 @@ class MGGCN(Stack):
         create = conv if callable(conv) else partial(CONVS[conv], bias=bias, generator=generator)
         convs = [create(a, b) for a, b in pairwise(above)]
         super().__init__(convs, first=first, dropout=dropout, negative_slope=negative_slope)
+        self.direct = Linear(fine_width, out_channels, generator=generator) if linear_path else None
+
+    def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
+        """[b, out_channels] class scores; arguments are those of :class:`Stack`."""
+        scores = super().forward(x, blocks)
+        if self.direct is None:
+            return scores
+        own = self.direct(x)
+        for block in blocks:
+            own = own.index_select(0, block.root)
+        return scores + own

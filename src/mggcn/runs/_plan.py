@@ -25,7 +25,6 @@ from mggcn.methods import (
     Method,
     Preset,
     Shared,
-    Traits,
     memory_for_rows,
     on_training_nodes,
     published,
@@ -51,19 +50,19 @@ class DataIdentity(msgspec.Struct, frozen=True):
     Attributes:
         name: of the data set.
         digest: of its content, split included; None before it is loaded.
-        traits: see :class:`mggcn.methods.Traits`; None before it is loaded.
+        is_sparse: whether most features are 0; None before it is loaded.
         split_seed: of the random split that replaces that of the digest; None for the split of the digest.
     """
 
     name: str
     digest: str | None = None
-    traits: Traits | None = None
+    is_sparse: bool | None = None
     split_seed: int | None = None
 
     @classmethod
     def of(cls, dataset: Dataset) -> "DataIdentity":
         """The identity of a data set."""
-        return cls(dataset.name, dataset.digest, Traits.of(dataset))
+        return cls(dataset.name, dataset.digest, dataset.is_sparse)
 
 
 @dataclass(frozen=True)
@@ -318,7 +317,7 @@ def resolve(
     kind = type(method) if isinstance(method, Method) else methods.method_class(method)
     of_method, of_training = settings.divide(overrides or {}, kind, Training)
     known = {field.name for owner in (kind, Training) for field in fields(owner)}
-    start = published.settings(data.name, methods.method_name(kind), preset, data.traits)
+    start = published.settings(data.name, methods.method_name(kind), preset, is_sparse=data.is_sparse)
     presets = settings.divide({key: value for key, value in start.items() if key in known}, kind, Training)
     if training is not None and not isinstance(training, Training):
         raise InputError(f"training: must be a Training, not {type(training).__name__}; single settings go in settings")

@@ -10,7 +10,7 @@ fewer recipes.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -71,11 +71,20 @@ class Choice:
         p = [model.val_probabilities for model in models]
         alone = tuple(_scores(models[0], each) for each in p)
         kept = [index for index, one in enumerate(trained) if not one.is_stopped]
-        ranked = sorted(kept, key=lambda index: alone[index].loss)
-        candidates = [tuple(ranked[:count]) for count in sorted({1, min(2, len(ranked)), len(ranked)})]
-        scores = [_scores(models[0], mean([p[index] for index in members])) for members in candidates]
-        best = min(range(len(candidates)), key=lambda number: round(scores[number].loss, _DIGITS))
-        return cls(alone, candidates[best], scores[best])
+        selected = select({index: p[index] for index in kept}, lambda each: _scores(models[0], each).loss)
+        return cls(alone, selected, _scores(models[0], mean([p[index] for index in selected])))
+
+
+def select(p: Mapping[int, Probabilities], loss: Callable[[Probabilities], float]) -> tuple[int, ...]:
+    """The numbers of the recipes that are selected, the best first.
+
+    Args:
+        p: the calibrated probabilities of the validation nodes, by the number of the recipe, of those not stopped.
+        loss: of such probabilities, or of a mean of them.
+    """
+    ranked = sorted(p, key=lambda number: loss(p[number]))
+    candidates = [tuple(ranked[:count]) for count in sorted({1, min(2, len(ranked)), len(ranked)})]
+    return min(candidates, key=lambda members: round(loss(mean([p[number] for number in members])), _DIGITS))
 
 
 def _scores(model: Calibrated, p: Probabilities) -> Scores:

@@ -385,11 +385,11 @@ class Run(Ensemble):
     def export(self, path: str | Path, batch_size: int = 1) -> None:
         """Write the model with ``torch.export``, as a program that scores batches without this package.
 
-        ``torch.export.load(path).module()`` maps a batch of input rows, as :meth:`rows` returns them, to
+        ``torch.export.load(path).module()`` maps batches of input rows, called as ``module(*run.rows(…))``, to
         [batch_size, classes] log-probabilities of one draw of the picks, with the run's temperature: for a run whose
         ``draws`` are 1, those of :meth:`predict`. Only models whose input rows have a fixed shape can be exported:
         ``mlp``, ``sgc``, ``sign``, ``sagn``, ``gamlp``, and ``mg-gcn`` with up to two layers; see
-        :mod:`mggcn.runs._export`. Others raise InputError, as does a run of a portfolio of which a mean was selected.
+        :mod:`mggcn.runs._export`. Others raise InputError.
 
         Args:
             path: of the file, ``*.pt2``.
@@ -403,20 +403,25 @@ class Run(Ensemble):
         nodes: ArrayLike | None = None,
         *,
         ids: Iterable[object] | None = None,
-    ) -> Tensor:
+    ) -> tuple[Tensor, ...]:
         """Return the input rows of nodes as an exported model reads them; arguments are those of :meth:`embed`.
 
         Returns:
-            float32, of scaled features: [n, num_features] for ``mlp``; [n, num_features] after propagation for ``sgc``;
-            [n, (hops + 1) · num_features], one part per hop, for ``sign``, ``sagn`` and ``gamlp``; [n, 1 + picks,
-            (hops + 1) · num_features], the target and its picks with their own features beside the aggregate of their
-            neighbours, for ``mg-gcn``, without the second dimension if it has one layer. Picks are those of the
-            evaluation's first draw.
+            for each of the recipes whose mean the run is, usually one, float32, of scaled features: [n, num_features]
+            for ``mlp``; [n, num_features] after propagation for ``sgc``; [n, (hops + 1) · num_features], one part per
+            hop, for ``sign``, ``sagn`` and ``gamlp``; [n, 1 + picks, (hops + 1) · num_features], the target and its
+            picks with their own features beside the aggregate of their neighbours, for ``mg-gcn``, without the second
+            dimension if it has one layer. Picks are those of the evaluation's first draw; with ``padding="none"``, rows
+            of picks that are missing are NaN.
         """
-        shape = row_shape(self)
+        recipes = (self, *self.others)
+        shapes = [row_shape(run) for run in recipes]
         data = self._data(dataset, "rows")
-        view = self.inference(data, torch.device("cpu")).view
-        return input_rows(shape, view, targets_of(data, nodes, ids), self.key)
+        targets, cpu = targets_of(data, nodes, ids), torch.device("cpu")
+        return tuple(
+            input_rows(shape, run.inference(data, cpu).view, targets, run.key)
+            for run, shape in zip(recipes, shapes, strict=True)
+        )
 
     def as_origin(self) -> dict[str, Any]:
         """What the record of a run says that starts with the weights of this one; InputError if none can."""

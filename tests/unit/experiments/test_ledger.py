@@ -15,7 +15,7 @@ from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments import Ledger
-from mggcn.methods import GCN, FeatureMLP, Traits
+from mggcn.methods import GCN, FeatureMLP
 from mggcn.runs import DataIdentity, resolve
 from mggcn.training import Training
 from mggcn.training._record import Epoch, RunRecord, near_best, seconds_until
@@ -187,7 +187,7 @@ def test_a_plan_is_its_values_not_how_they_are_written() -> None:
     without_effect = [
         replace(plan, device=torch.device("cpu", 0)),
         replace(plan, training=Training(lr=1.0, threads=3)),
-        replace(plan, data=DataIdentity("a", "d", Traits(10, 2.0, sparse=True))),
+        replace(plan, data=DataIdentity("a", "d", is_sparse=True)),
     ]
     assert {one.digest for one in without_effect} == {plan.digest}
 

@@ -9,7 +9,6 @@ from mggcn import methods
 from mggcn.cli import main
 from mggcn.methods import published
 from mggcn.methods.mg_gcn import MixGrained
-from mggcn.methods.published import Traits
 from mggcn.methods.settings import written
 from mggcn.runs import DataIdentity, resolve
 from mggcn.training._training import Training
@@ -19,18 +18,11 @@ NEUTRAL_OF_MG_GCN = {"hops": 1, "fine_norm": "mean", "explore": "both", "pick_by
 NAMES = ["cora", "citeseer", "cora:public", "pubmed", "reddit", "reddit-like", "ethereum", "ethereum-like", "my own"]
 
 
-SMALL_SPARSE = Traits(1000, 2.0, sparse=True)
-CORA = DataIdentity("cora", traits=SMALL_SPARSE)
-TRAITS = [
-    SMALL_SPARSE,
-    Traits(10**6, 9.0, sparse=True),
-    Traits(1000, 9.0, sparse=False),
-    Traits(10**6, 9, sparse=False),
-]
+CORA = DataIdentity("cora", is_sparse=True)
 
 
-def resolved(method: str, dataset: str, preset: methods.Preset, traits: Traits | None = None) -> dict[str, object]:
-    return resolve(method, DataIdentity(dataset, traits=traits), preset=preset).settings
+def resolved(method: str, dataset: str, preset: methods.Preset, *, is_sparse: bool | None = None) -> dict[str, object]:
+    return resolve(method, DataIdentity(dataset, is_sparse=is_sparse), preset=preset).settings
 
 
 @pytest.mark.parametrize("dataset", NAMES)
@@ -40,32 +32,26 @@ def test_the_papers_preset_leaves_what_papers_do_not_have_neutral(method: str, d
     assert {name: settings[name] for name in NEUTRAL} == NEUTRAL
     if method == "mg-gcn":
         assert {name: settings[name] for name in NEUTRAL_OF_MG_GCN} == NEUTRAL_OF_MG_GCN
-    for traits in TRAITS:
-        assert resolved(method, dataset, "paper", traits) == settings, "papers' settings go by the name of the data"
+    for is_sparse in (True, False):
+        sparse_or_dense = resolved(method, dataset, "paper", is_sparse=is_sparse)
+        assert sparse_or_dense == settings, "papers' settings go by the name of the data"
 
 
-@pytest.mark.parametrize("traits", TRAITS)
+@pytest.mark.parametrize("is_sparse", [True, False])
 @pytest.mark.parametrize("method", [method for method in methods.METHODS if published.recipe(method)])
-def test_our_recipe_does_not_depend_on_the_name_of_the_data(method: str, traits: Traits) -> None:
-    first, *others = (resolved(method, name, "default", traits) for name in NAMES)
+def test_our_recipe_does_not_depend_on_the_name_of_the_data(method: str, is_sparse: bool) -> None:
+    first, *others = (resolved(method, name, "default", is_sparse=is_sparse) for name in NAMES)
     assert all(other == first for other in others)
-    assert first != resolved(method, "my own", "paper", traits)
+    assert first != resolved(method, "my own", "paper", is_sparse=is_sparse)
 
 
-def test_our_recipe_depends_on_nodes_and_features() -> None:
-    small, large, dense, huge, unknown = (resolved("mg-gcn", "my own", "default", traits) for traits in (*TRAITS, None))
-    recipe, huge_dense = published.recipe("mg-gcn"), "dense features, at least 1,000,000 nodes"
-    assert {name: value for name, value in large.items() if dense[name] != value} == recipe["sparse features"]
-    of_small = {name: value for name, value in small.items() if large[name] != value}
-    assert of_small == recipe["sparse features, at most 5,000 nodes"]
-    assert resolved("mg-gcn", "my own", "default", Traits(5000, 2.9, sparse=True)) == small
-    assert resolved("mg-gcn", "my own", "default", Traits(5001, 2.9, sparse=True)) == large
-    close = resolved("mg-gcn", "my own", "default", Traits(5000, 3.0, sparse=True))
-    of_close = {name: value for name, value in close.items() if small[name] != value}
-    assert of_close == recipe["sparse features, at most 5,000 nodes, a mean degree of at least 3"]
+def test_our_recipe_depends_on_features_alone() -> None:
+    sparse, dense, unknown = (
+        resolved("mg-gcn", "my own", "default", is_sparse=is_sparse) for is_sparse in (True, False, None)
+    )
+    of_sparse = {name: value for name, value in sparse.items() if dense[name] != value}
+    assert of_sparse == published.recipe("mg-gcn")["sparse features"]
     assert dense["scaling"] == "auto"
-    assert {name: value for name, value in huge.items() if dense[name] != value} == recipe[huge_dense]
-    assert resolved("mg-gcn", "my own", "default", Traits(10**6 - 1, 9.0, sparse=False)) == dense
     assert unknown == dense, "what holds for any data set"
 
 
@@ -84,8 +70,8 @@ def test_a_method_without_a_recipe_has_its_papers_settings(dataset: str) -> None
     }
     assert "mg-gcn" in with_recipe
     for method in set(methods.METHODS) - with_recipe:
-        for traits in TRAITS:
-            assert resolved(method, dataset, "default", traits) == resolved(method, dataset, "paper")
+        for is_sparse in (True, False):
+            assert resolved(method, dataset, "default", is_sparse=is_sparse) == resolved(method, dataset, "paper")
 
 
 def test_changes_win_over_both_presets() -> None:
@@ -120,7 +106,7 @@ def test_a_name_a_class_and_an_object_without_fields_are_the_same_method(method:
 
 def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
     for preset in ("default", "paper"):
-        settings = resolved("mg-gcn", "cora", preset, SMALL_SPARSE)
+        settings = resolved("mg-gcn", "cora", preset, is_sparse=True)
         text = tomli_w.dumps(settings)
         assert all(name in text for name in (*NEUTRAL, "hops", "fine_norm"))
         for other in ("default", "paper"):

@@ -24,6 +24,9 @@ NODES = [5, 58, 7, 59]  # node 59 has no neighbours
         ("mg-gcn", {"conv": "gcn"}, (6, 6)),
         ("mg-gcn", {"conv": "pool"}, (6, 6)),
         ("mg-gcn", {"conv": "gat"}, (6, 6)),
+        ("mg-gcn", {"padding": "none"}, (6, 6)),
+        ("mg-gcn", {"padding": "none", "skip_self": False, "conv": "pool"}, (6, 6)),
+        ("mg-gcn", {"padding": "none", "skip_self": False, "explore": "breadth"}, (6, 6)),
         ("mg-gcn", {"layers": 1}, (6,)),
         ("mg-gcn", {"picks": 4, "hops": 3, "fine_norm": "half", "explore": "breadth"}, (5, 12)),
         ("mg-gcn", {"layers": 1, "hops": 2}, (9,)),
@@ -43,7 +46,7 @@ def test_exported_models_score_as_the_run(
     run = replace(trained, record=replace(trained.record, temperature=1.7))
     run.export(tmp_path / "model.pt2", batch_size=4)
     model = torch.export.load(tmp_path / "model.pt2").module()
-    rows = run.rows(nodes=NODES)
+    (rows,) = run.rows(nodes=NODES)
     assert rows.shape == (4, *shape)
     expected = run.predict(nodes=NODES, device="cpu").probabilities
     np.testing.assert_allclose(model(rows).detach().numpy(), np.log(expected), rtol=1e-4, atol=1e-6)
@@ -55,14 +58,14 @@ def test_a_run_from_disk_is_exported_without_its_data(small: Dataset, tmp_path: 
     mggcn.load_run(run.save(tmp_path / "run").path).export(tmp_path / "model.pt2")
     model = torch.export.load(tmp_path / "model.pt2").module()
     expected = run.predict(ids=["node-5"], device="cpu").probabilities
-    np.testing.assert_allclose(model(run.rows(ids=["node-5"])).exp().detach().numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(model(*run.rows(ids=["node-5"])).exp().detach().numpy(), expected, rtol=1e-5)
 
 
 def test_an_exported_model_of_our_recipe_scores_one_draw(small: Dataset, tmp_path: Path) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 2})
     assert run.record.settings["draws"] > 1
     run.export(tmp_path / "model.pt2", batch_size=4)
-    scores = torch.export.load(tmp_path / "model.pt2").module()(run.rows(nodes=NODES))
+    scores = torch.export.load(tmp_path / "model.pt2").module()(*run.rows(nodes=NODES))
     powers = run.predict(nodes=NODES, draws=1, calibrated=False, device="cpu").probabilities ** (
         1 / run.record.temperature
     )
@@ -75,7 +78,6 @@ def test_an_exported_model_of_our_recipe_scores_one_draw(small: Dataset, tmp_pat
         ({"layers": 3}, "mg-gcn: cannot be exported with fine and coarse and skip layers, only with fine and skip"),
         ({"skip": False}, "mg-gcn: cannot be exported with fine and near layers"),
         ({"fine": False}, "mg-gcn: cannot be exported with coarse and skip layers"),
-        ({"padding": "none"}, "mg-gcn: cannot be exported with padding 'none', only with 'target'"),
         (
             {"weigh_picks": True},
             "mg-gcn: cannot be exported with weigh_picks, because weights differ from batch to batch",

@@ -98,8 +98,8 @@ def without_times(run: Run) -> dict[str, Any]:
 # Which recipes
 
 
-def test_the_portfolio_of_mg_gcn_is_switched_on_by_a_setting(small: Dataset) -> None:
-    plan = resolve("mg-gcn", small, {"portfolio": "auto"})
+def test_mg_gcn_trains_a_portfolio_unless_a_setting_switches_it_off(small: Dataset) -> None:
+    plan = resolve("mg-gcn", small)
     assert len(plan.members) == len(published.portfolio("mg-gcn")) == len(plan.recipes)
     assert plan.settings["portfolio"] == "auto"
     assert [recipe.values["portfolio"] for recipe in plan.recipes] == ["none"] * len(plan.members)
@@ -124,7 +124,7 @@ def test_other_plans_are_of_one_recipe_and_name_no_portfolio(
     for content in (plan.settings, plan.identity, plan.identity["settings"], plan.config(None)):
         assert not {"portfolio", "members"} & content.keys()
     rest = {name: value for name, value in settings.items() if name != "portfolio"}
-    assert plan.digest == resolve(method, small, rest, preset=preset).digest
+    assert plan.digest == resolve(method, small, rest | {"portfolio": "none"}, preset=preset).digest
 
 
 def test_given_settings_are_those_of_every_recipe_and_equal_recipes_count_once(small: Dataset) -> None:
@@ -435,10 +435,12 @@ def test_embeddings_are_those_of_the_best_recipe(mean_run: Run, small: Dataset) 
     assert np.array_equal(mean_run.embed(small).values, alone.values)
 
 
-def test_a_mean_is_not_exported(mean_run: Run, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="mg-gcn: the mean of 2 recipes cannot be exported; portfolio=none trains one"):
-        mean_run.export(tmp_path / "model.pt2")
-    assert not [*tmp_path.iterdir()]
+def test_the_program_of_a_mean_reads_the_rows_of_each_recipe(mean_run: Run, tmp_path: Path) -> None:
+    nodes = [3, 40, 59]
+    mean_run.export(tmp_path / "model.pt2", batch_size=3)
+    scores = torch.export.load(tmp_path / "model.pt2").module()(*mean_run.rows(nodes=nodes))
+    expected = mean_run.predict(nodes=nodes, draws=1, device="cpu").probabilities
+    np.testing.assert_allclose(scores.exp().detach().numpy(), expected, rtol=1e-4)
 
 
 def test_explanations_are_means_over_recipes(mean_run: Run, small: Dataset) -> None:
