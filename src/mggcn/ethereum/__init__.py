@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from mggcn.ethereum._build_files import BuildInputs
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
+    from mggcn.ethereum._facts import AccountFacts, AccountTables, Dealings
     from mggcn.ethereum._formats import parse_columns
     from mggcn.ethereum._label_lists import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
     from mggcn.ethereum._pipeline import sql_script
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ETHERSCAN_URL",
+    "AccountFacts",
+    "AccountTables",
     "BuildInputs",
     "Built",
+    "Dealings",
     "Etherscan",
     "MergedLabels",
     "TimeSplit",
@@ -39,6 +43,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_build": ["Built", "TimeSplit", "build", "parse_as_of"],
+        "_facts": ["AccountFacts", "AccountTables", "Dealings"],
         "_formats": ["parse_columns"],
         "_crawl": ["crawl"],
         "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],
