@@ -26,6 +26,7 @@ def build(
     *,
     labels: str | None = None,
     features: str | None = None,
+    roles: bool = True,
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
     dialect: str = "bigquery",
@@ -47,7 +48,7 @@ def build(
     overwrite: Switch = False,
     quiet: Switch = False,
 ) -> None:
-    """Build a data set of accounts: a graph, 13 features, labels and a split.
+    """Build a data set of accounts: a graph, features, labels and a split.
 
     Reads ethereum-etl, BigQuery exports, cryo, Etherscan's txlist and XBlock, as Parquet, CSV or JSON; the format is
     recognised by the columns. At the end it prints how many rows each rule dropped or changed.
@@ -57,7 +58,8 @@ def build(
             DuckDB copies first; with --engine sql, the name of a table.
         labels: A CSV file with the columns address and label; without it no account is labelled.
         features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
-            the thirteen.
+            those of accounts.
+        roles: Add two features to the thirteen: whether an account never received, and whether it never sent.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
         dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
@@ -127,6 +129,7 @@ def build(
         background=background,
         time_split=time_split,
         own_features=features,
+        roles=roles,
         stages=stages,
         overwrite=overwrite,
         quiet=quiet,

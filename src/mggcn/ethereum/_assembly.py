@@ -64,17 +64,20 @@ def assemble(
     seed: int,
     notes: Sequence[str] = (),
     is_split: bool = True,
+    roles: bool = True,
 ) -> tuple[int, int]:
     """Write the data set with a stratified split of its labelled accounts, and the tables beside it.
 
-    There is no split if ``labels``, the class of each account, is empty, or if it is split later. Classes without an
-    account are left out. Each stage is removed from ``work`` when it has been read.
+    Features of accounts are thirteen, and with ``roles`` two more. There is no split if ``labels``, the class of each
+    account, is empty, or if it is split later. Classes without an account are left out. Each stage is removed from
+    ``work`` when it has been read.
 
     Returns:
         The number of labelled accounts, and that of accounts in the class Background.
     """
     names = sorted(set(labels.values()))
-    nodes = _write_accounts(folder, work, labels, names)
+    of_accounts = features.THIRTEEN + (features.ROLES if roles else ())
+    nodes = _write_accounts(folder, work, labels, names, of_accounts)
     _write_graph(folder, work)
     num_known = nodes.size
     y = np.load(folder.path / "y.npy", mmap_mode="r+")
@@ -91,15 +94,15 @@ def assemble(
         split=_split(nodes, y[nodes], classes, seed) if labels and is_split else None,
         source=source,
         id_name="address",
-        feature_names=features.NAMES,
-        measures=features.MEASURES,
+        feature_names=of_accounts,
+        measures={name: features.MEASURES[name] for name in of_accounts},
         notes=notes,
     )
     return num_known, nodes.size - num_known
 
 
 def _write_accounts(
-    folder: FolderWriter, work: Location, labels: Mapping[str, str], names: Sequence[str]
+    folder: FolderWriter, work: Location, labels: Mapping[str, str], names: Sequence[str], of_accounts: Sequence[str]
 ) -> NDArray[np.int64]:
     """Write ids, features, labels and the stage ``features`` as a table; return the numbers of labelled accounts.
 
@@ -107,13 +110,13 @@ def _write_accounts(
     """
     files = stage_files(work, "features")
     ids = folder.array("ids", _id_type(files))
-    x, y = folder.array("x", np.float32, (len(features.NAMES),)), folder.array("y", np.int64)
+    x, y = folder.array("x", np.float32, (len(of_accounts),)), folder.array("y", np.int64)
     texts, known = pyarrow.array(names, pyarrow.string()), pyarrow.array(list(labels), pyarrow.string())
     numbers = pyarrow.array([names.index(name) for name in labels.values()], pyarrow.int64())
     nodes = [np.empty(0, np.int64)]
 
     def convert(batch: Any, first_row: int) -> tuple[Any, ...]:
-        rows = features.matrix(batch)
+        rows = features.matrix(batch, roles=features.ROLES[0] in of_accounts)
         check_finite(rows, first_row)
         label = numbers.take(pyarrow.compute.index_in(batch["address"], value_set=known))
         table = [*batch.columns, texts.take(label)]

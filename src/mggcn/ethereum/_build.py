@@ -1,4 +1,4 @@
-"""Build a dataset folder from tables of transactions: the graph, 13 features, labels, a split, and exact tables.
+"""Build a dataset folder from tables of transactions: the graph, features, labels, a split, and exact tables.
 
 The graph is undirected, as in the paper: two accounts are neighbours if a transaction from one to the other succeeded,
 also one without ether. Edge attributes keep the direction: the entry of neighbour u in row v describes the transactions
@@ -193,6 +193,7 @@ def build(
     background: int = 0,
     time_split: TimeSplit | None = None,
     own_features: str | Path | None = None,
+    roles: bool = True,
     stages: str | Path | None = None,
     overwrite: bool = False,
     quiet: bool = True,
@@ -212,7 +213,8 @@ def build(
             :func:`mggcn.data.draw_background`; too few with the degrees of labelled accounts give fewer.
         time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
             at random.
-        own_features: a table with the column address, whose other columns become features next to the thirteen.
+        own_features: a table with the column address, whose other columns become features next to those of accounts.
+        roles: add two features to the thirteen: whether an account never received, and whether it never sent.
         stages: the folder for intermediate tables, a path or, with Spark, an address such as ``s3://bucket/folder``
             that all workers can reach; by default that of ``out``. Each table is removed when no other reads it.
         overwrite: replace an existing dataset folder.
@@ -258,7 +260,9 @@ def build(
             target = out if is_whole else folder / f"snapshot-{number}"
             with prefix_errors(label_file or out), writing(target, overwrite=overwrite) as writer:
                 drawn, is_split = background if number == 0 else 0, time_split is None
-                counts.append(assemble(writer, work, account_labels, drawn, is_split=is_split, **described))
+                counts.append(
+                    assemble(writer, work, account_labels, drawn, is_split=is_split, roles=roles, **described)
+                )
             snapshots.append(load_folder(target, mmap=True))
         if not is_whole:
             extra = {file: folder / "snapshot-0" / file for file in (ACCOUNTS, EDGES)}

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from mggcn._io.database import Database, connect, one_line_errors
 from mggcn.errors import InputError
+from mggcn.ethereum._account_features import PARTIAL
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES
 
 Role = Literal["payer", "payee", "both", "none"]
@@ -26,8 +27,6 @@ _MEMORY = 2000  # megabytes; the tables are read from the disk
 _MOST = 0.5  # of what an account sent or received: a share from which on a single counterparty is named
 _FRAUDS = ("phish", "phishing", "hack", "ponzi", "scam", "fraud")
 """Classes, in lower case, whose payers are victims."""
-PARTIAL = "paid more than came in: transactions are missing, as in a partial crawl"
-"""Of an account whose balance would be below 0, which is impossible on the chain."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class AccountFacts:
         facts = [fact for dealings in self.dealings if dealings.label for fact in self._said(dealings)]
         facts += [self._of_victims(name, count) for name, count in self.victims.items()]
         facts.sort(key=lambda fact: (fact.label != label, -fact.wei, -fact.accounts, fact.text))
-        return [fact.text for fact in facts] + [PARTIAL] * self.is_partial
+        return [fact.text for fact in facts] + [f"paid more than came in: {PARTIAL}"] * self.is_partial
 
     def _said(self, dealings: Dealings) -> "Iterator[_Fact]":
         name, is_sent = str(dealings.label), dealings.way == "sent"

@@ -12,11 +12,12 @@ import pytest
 
 from mggcn.errors import InputError
 from mggcn.ethereum import AccountTables, BuildInputs, build, read_labels, simulate
-from mggcn.ethereum._facts import PARTIAL
+from mggcn.ethereum._account_features import PARTIAL as MISSING
 from tests.skips import real_data
 from tests.unit.ethereum.transactions import ETH, A, B, C, D, Row, address, transaction, write
 
 NUM_ACCOUNTS = 200
+PARTIAL = f"paid more than came in: {MISSING}"
 E, F = address(0xE), address(0xF)
 
 PAIRS = """
