@@ -1,4 +1,4 @@
-"""``mggcn ethereum``: collect or simulate transactions, and build data sets of accounts from them."""
+"""``mggcn ethereum``: collect or simulate transactions, and build data sets of accounts from them; list alerts."""
 
 from contextlib import closing
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 from cyclopts.types import NonNegativeInt, NormFloat
 
+from mggcn.cli.alerts import alerts
 from mggcn.cli.options import Switch
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
     from mggcn.ethereum import Built, MergedLabels
 
-app = App(name="ethereum", help="Collect or simulate transactions, and build data sets of accounts from them.")
+app = App(name="ethereum", help="From transactions to data sets of accounts, and to a list of alerts.")
+app.command(alerts)
 
 _MOST_SHOWN = 12
 

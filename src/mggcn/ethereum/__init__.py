@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 from mggcn._io.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from mggcn.ethereum._alerts import Alerts, alerts, known_file
     from mggcn.ethereum._build import Built, TimeSplit, build, parse_as_of
     from mggcn.ethereum._build_files import BuildInputs
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
-    from mggcn.ethereum._facts import AccountFacts, AccountTables, Dealings
+    from mggcn.ethereum._facts import ROLES, AccountFacts, AccountTables, Dealings
     from mggcn.ethereum._formats import parse_columns
     from mggcn.ethereum._label_lists import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
     from mggcn.ethereum._pipeline import sql_script
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ETHERSCAN_URL",
+    "ROLES",
     "AccountFacts",
     "AccountTables",
+    "Alerts",
     "BuildInputs",
     "Built",
     "Dealings",
@@ -26,9 +29,11 @@ __all__ = [
     "MergedLabels",
     "TimeSplit",
     "addresses",
+    "alerts",
     "build",
     "crawl",
     "key_from_environment",
+    "known_file",
     "merge_labels",
     "parse_as_of",
     "parse_columns",
@@ -42,8 +47,9 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "_alerts": ["Alerts", "alerts", "known_file"],
         "_build": ["Built", "TimeSplit", "build", "parse_as_of"],
-        "_facts": ["AccountFacts", "AccountTables", "Dealings"],
+        "_facts": ["ROLES", "AccountFacts", "AccountTables", "Dealings"],
         "_formats": ["parse_columns"],
         "_crawl": ["crawl"],
         "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],

@@ -8,13 +8,18 @@ no label, because nothing is known of its accounts. Transactions without ether c
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mggcn._io.database import Database, connect, one_line_errors
 from mggcn.errors import InputError
-from mggcn.ethereum._account_features import PARTIAL
+from mggcn.ethereum._account_features import ETHER, PARTIAL
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES
 
 Role = Literal["payer", "payee", "both", "none"]
@@ -186,6 +191,19 @@ class AccountTables:
             AccountFacts(**accounts[address], dealings=tuple(dealings[address]), victims=victims[address])
             for address in addresses
         ]
+
+    def eligible(self, min_transactions: int, min_received: Fraction, roles: Sequence[Role]) -> NDArray[np.bool_]:
+        """[n] whether each account of the table has as many transactions, received as much ether, and has a role."""
+        import pyarrow
+        from pyarrow import compute, parquet
+
+        table = parquet.read_table(self.accounts, columns=["in_tx", "out_tx", "in_wei"])
+        received, sent = (table[name].to_numpy() for name in ("in_tx", "out_tx"))
+        index = np.where(received > 0, np.where(sent > 0, 2, 1), np.where(sent > 0, 0, 3))
+        least = pyarrow.scalar(Decimal(ceil(min_received * ETHER)), pyarrow.decimal128(38))
+        has_received = compute.greater_equal(table["in_wei"], least).to_numpy()
+        has_role = np.isin(index, [ROLES.index(role) for role in roles])
+        return np.asarray((received + sent >= min_transactions) & has_received & has_role)
 
     def _create_views(self, database: Database, wanted: Sequence[str]) -> None:
         import pyarrow
