@@ -66,6 +66,12 @@ def alerts() -> str:
     return tables
 
 
+def accounts_and_edges() -> str:
+    """Whether roles of accounts, directions and amounts of edges help, on validation accounts."""
+    tables: str = script("benchmarks/roles.py").tables(ROOT / "benchmarks" / "results" / "roles.jsonl")
+    return tables
+
+
 def _section(section: Section) -> str:
     rows = []
     for row in section.measured:

@@ -10,7 +10,7 @@ from cyclopts.types import NonNegativeInt, PositiveInt
 from mggcn.cli.options import DataOptions, Switch
 
 if TYPE_CHECKING:
-    from mggcn.ethereum import Alerts
+    from mggcn.ethereum import AlertList
 
 _SHOWN = 10
 _KS = (50, 100, 500)
@@ -108,7 +108,7 @@ def alerts(
     print("\n".join(lines))
 
 
-def _lines(found: "Alerts", out: Path, known: Path) -> list[str]:
+def _lines(found: "AlertList", out: Path, known: Path) -> list[str]:
     from collections import Counter
 
     from mggcn.cli.display import aligned

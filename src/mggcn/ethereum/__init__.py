@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from mggcn._io.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from mggcn.ethereum._alerts import Alerts, alerts, known_file
+    from mggcn.ethereum._alerts import AlertList, alerts, known_file
     from mggcn.ethereum._build import Built, TimeSplit, build, parse_as_of
     from mggcn.ethereum._build_files import BuildInputs
     from mggcn.ethereum._crawl import crawl
@@ -21,7 +21,7 @@ __all__ = [
     "ROLES",
     "AccountFacts",
     "AccountTables",
-    "Alerts",
+    "AlertList",
     "BuildInputs",
     "Built",
     "Dealings",
@@ -47,7 +47,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "_alerts": ["Alerts", "alerts", "known_file"],
+        "_alerts": ["AlertList", "alerts", "known_file"],
         "_build": ["Built", "TimeSplit", "build", "parse_as_of"],
         "_facts": ["ROLES", "AccountFacts", "AccountTables", "Dealings"],
         "_formats": ["parse_columns"],

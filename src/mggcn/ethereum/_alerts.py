@@ -30,7 +30,7 @@ _AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class Alerts:
+class AlertList:
     """Accounts in the order of their probability of a class; those that are listed, and those with a known label.
 
     Attributes:
@@ -138,7 +138,7 @@ def alerts(
     draws: int | None = None,
     device: str = "auto",
     scratch: Path | None = None,
-) -> Alerts:
+) -> AlertList:
     """Rank the accounts without a known label by the probability of a class.
 
     Args:
@@ -161,6 +161,8 @@ def alerts(
     data = run.training_data if dataset is None else dataset
     if data.path is None or data.id_name != "address":
         raise InputError(f"{data.name}: alerts need a dataset folder that mggcn ethereum build has written")
+    if base_rate is not None and not 0 < base_rate < 1:
+        raise InputError(f"base_rate: {base_rate:g} is not a share above 0 and below 1")
     share = None if base_rate is None else training_share(run, name)
     labels, known_nodes = known_labels(run, data)
     tables = AccountTables(data.path, labels)
@@ -184,7 +186,7 @@ def alerts(
             warn_caller(str(error))
     of_listed, of_known = (tables.facts(data.ids_of(rows).tolist()) for rows in (listed, known))
     num_unlabelled = data.num_current - known.size
-    return Alerts(
+    return AlertList(
         name, predictions, listed, known, of_listed, of_known, said, num_unlabelled, eligible.size, base_rate, share
     )
 
