@@ -10,7 +10,7 @@ SHAPES = [(1, 1, 1), (2, 3, 5), (7, 33, 20), (11, 70, 130)]
 
 
 def drawn(group: int, b: int, channels: int, *, weighted: bool) -> tuple[torch.Tensor, torch.Tensor, Block]:
-    """Distinct rows, the row that each of the group · b rows repeats, and the block, of which some senders have weight 0."""
+    """Distinct rows, the row that each of the group · b rows repeats, and a block with some weights of 0."""
     rng = np.random.default_rng(0)
     picks = rng.integers(1, 9, (b, group))
     picks[:, 0] = 0

@@ -21,7 +21,7 @@ from mggcn.kernels.combine import combine_project
 from mggcn.kernels.gather import gather_sum
 from mggcn.kernels.maximum import maximum
 from mggcn.keys import MASK, Key
-from mggcn.nn.rows import RepeatedRows, Rows, is_sparse, product, to_dense
+from mggcn.nn.rows import RepeatedRows, Rows, TableRows, is_sparse, product, to_dense
 
 _SLOPE = 0.2  # of the leaky ReLU of attention scores
 _EDGE_DATA = ("edge_weight", "edge_type", "edge_attr")
@@ -375,11 +375,14 @@ class PoolConv(Layer, accepts_rows=True, capturable=True):
 def linear_at(linear: Linear, x: Rows, index: Tensor) -> Tensor:
     """A linear map of the rows at ``index``: dense rows are selected first, others multiplied first."""
     table: Rows = x
-    if isinstance(x, RepeatedRows) and isinstance(x.rows, Tensor) and x.repeats is None:
+    if isinstance(x, RepeatedRows) and isinstance(x.rows, Tensor | TableRows) and x.repeats is None:
         table, index = x.rows, x.index.index_select(0, index)
-    rows: Tensor = (
-        linear(table.index_select(0, index)) if isinstance(table, Tensor) else linear(table).index_select(0, index)
-    )
+    if isinstance(table, TableRows):
+        rows: Tensor = linear(replace(table, nodes=table.nodes.index_select(0, index)))
+    elif isinstance(table, Tensor):
+        rows = linear(table.index_select(0, index))
+    else:
+        rows = linear(table).index_select(0, index)
     return rows
 
 
