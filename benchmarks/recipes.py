@@ -19,8 +19,9 @@ The settings with ``preset = "default"`` in ``src/mggcn/methods/published.toml``
 
     python benchmarks/recipes.py recipes.toml cora citeseer pubmed --folds 4 --jobs 16 --out recipes.jsonl
 
-A second call continues: runs that are in the file of results are not repeated. With ``--keep FOLDER``, the probabilities of every run are kept there, from which ``benchmarks/portfolios.py`` says what
-portfolios of the recipes would have scored.
+A second call continues: runs that are in the file of results are not repeated. With ``--keep FOLDER``, the
+probabilities of every run are kept there, from which ``benchmarks/portfolios.py`` says what portfolios of the recipes
+would have scored.
 """
 
 import argparse
