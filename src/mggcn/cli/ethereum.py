@@ -25,6 +25,7 @@ def build(
     /,
     *,
     labels: str | None = None,
+    verdicts: str | None = None,
     features: str | None = None,
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
@@ -56,6 +57,9 @@ def build(
         transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses, which Spark reads in place and
             DuckDB copies first; with --engine sql, the name of a table.
         labels: A CSV file with the columns address and label; without it no account is labelled.
+        verdicts: A CSV file with the columns address, verdict (confirmed, false alarm, unsure), date, name of the
+            analyst, and label, the class of a confirmed account. A false alarm is in the class Background, an unsure
+            account has no label. A verdict counts from its date on, before the label.
         features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
             the thirteen.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
@@ -80,7 +84,7 @@ def build(
         name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
         seed: The seed of the split and of --background.
         background: Label this many unlabelled accounts as a class Background, drawn with degrees like those of labelled
-            accounts, so that a model learns what is in no class; 0 for none.
+            accounts, so that a model learns what is in no class; 0 for none. A hash of seed and address selects them.
         overwrite: Replace an existing dataset folder.
         quiet: Do not print the stages.
     """
@@ -120,6 +124,7 @@ def build(
         inputs,
         out,
         labels=labels,
+        verdicts=verdicts,
         engine=engine,
         memory=memory,
         name=name,

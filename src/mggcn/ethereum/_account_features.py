@@ -31,7 +31,7 @@ from mggcn.data import (
     text_of,
 )
 from mggcn.errors import InputError
-from mggcn.ethereum._label_lists import is_address
+from mggcn.ethereum._label_lists import account_of
 
 _measure = partial(Measure, is_log=True)
 _THIRTEEN = {
@@ -130,9 +130,7 @@ def add_features(dataset: Dataset, path: Path, *, any_ids: bool) -> Dataset:
     for chunk in chunks:
         for row, value in enumerate(chunk.columns[ADDRESS]):
             text = text_of(value).strip()
-            account = text if any_ids else text.lower()
-            if not any_ids and not is_address(account):
-                raise InputError(f"{chunk.at(row)}: {text[:60]!r} is not an address")
+            account = account_of(text, chunk.at(row), any_ids=any_ids)
             if account in row_of:
                 raise InputError(f"{chunk.at(row)}: {ADDRESS} {text!r} is listed twice")
             row_of[account] = len(row_of)
