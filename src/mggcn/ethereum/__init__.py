@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mggcn.ethereum._formats import parse_columns
     from mggcn.ethereum._label_lists import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
     from mggcn.ethereum._pipeline import sql_script
+    from mggcn.ethereum._replay import MonthCounts, Replay, ReplaySettings, replay
+    from mggcn.ethereum._replay_page import replay_by_month, replay_by_year, save_replay
     from mggcn.ethereum._simulate import simulate
     from mggcn.ethereum._verdicts import Verdict, read_verdicts, write_verdicts
 
@@ -22,6 +24,9 @@ __all__ = [
     "Built",
     "Etherscan",
     "MergedLabels",
+    "MonthCounts",
+    "Replay",
+    "ReplaySettings",
     "TimeSplit",
     "Verdict",
     "addresses",
@@ -34,6 +39,10 @@ __all__ = [
     "parse_list",
     "read_labels",
     "read_verdicts",
+    "replay",
+    "replay_by_month",
+    "replay_by_year",
+    "save_replay",
     "simulate",
     "sql_script",
     "write_labels",
@@ -50,6 +59,8 @@ __getattr__ = lazy_names(
         "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],
         "_label_lists": ["MergedLabels", "addresses", "merge_labels", "parse_list", "read_labels", "write_labels"],
         "_pipeline": ["sql_script"],
+        "_replay": ["MonthCounts", "Replay", "ReplaySettings", "replay"],
+        "_replay_page": ["replay_by_month", "replay_by_year", "save_replay"],
         "_simulate": ["simulate"],
         "_verdicts": ["Verdict", "read_verdicts", "write_verdicts"],
         "_build_files": ["BuildInputs"],
