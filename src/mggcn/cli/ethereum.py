@@ -61,7 +61,8 @@ def build(
             analyst, and label, the class of a confirmed account. A false alarm is in the class Background, an unsure
             account has no label. A verdict counts from its date on, before the label.
         features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
-            the thirteen.
+            the thirteen. With a column as_of of dates, an account may have several rows; the latest that is not later
+            than the date of its features counts. --split time:… needs it.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
         dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.

@@ -31,12 +31,12 @@ from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data import BACKGROUND, COPY, UNLABELLED, Dataset, Split, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum._account_features import add_columns, add_features
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES, Assembled, assemble, require_space
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated, local_copy
 from mggcn.ethereum._dates import parse_as_of
 from mggcn.ethereum._engines import open_engine
 from mggcn.ethereum._label_lists import read_labels
+from mggcn.ethereum._own_features import Snapshot, add_columns, add_features
 from mggcn.ethereum._pipeline import RuleCounts
 from mggcn.ethereum._verdicts import read_verdicts
 from mggcn.graph import Graph, index_dtype
@@ -206,7 +206,8 @@ def build(
             :func:`mggcn.data.draw_background`; too few with the degrees of labelled accounts give fewer.
         time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
             at random.
-        own_features: a table with the column address, whose other columns become features next to the thirteen.
+        own_features: a table with the column address, whose other columns become features next to the thirteen. With a
+            column ``as_of`` of dates the latest row that is not later counts, which a split by time needs.
         stages: the folder for intermediate tables, a path or, with Spark, an address such as ``s3://bucket/folder``
             that all workers can reach; by default that of ``out``. Each table is removed when no other reads it.
         overwrite: replace an existing dataset folder.
@@ -266,7 +267,8 @@ def build(
             with prefix_errors(label_file or out):
                 joined = time_split.join(snapshots) if time_split else snapshots[0]
             if own_file is not None:
-                joined = add_features(joined, own_file, any_ids=inputs.any_ids)
+                parts = [Snapshot(data.num_nodes, one.as_of) for data, one in zip(snapshots, dates, strict=True)]
+                joined = add_features(joined, own_file, parts, any_ids=inputs.any_ids)
                 add_columns(extra[ACCOUNTS], joined)
             save(joined, out, overwrite=overwrite, tables=extra)
     dataset, latest = load_folder(out, mmap=True), assembled[0]

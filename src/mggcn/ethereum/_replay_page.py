@@ -10,7 +10,7 @@ import msgspec
 
 from mggcn._io.files import write_atomically
 from mggcn.ethereum._replay import QUEUES, RETRAINED, MonthCounts, Replay, last_day
-from mggcn.experiments import Column, Table, as_spec, colours, page, require_altair, second_marks, sized
+from mggcn.experiments import Column, Spec, Table, as_spec, colours, page, require_altair, second_marks, sized
 
 _POSSIBLE = "possible"
 _NOTE = (
@@ -22,7 +22,7 @@ _NOTE = (
 )
 
 
-def note(replay: Replay) -> str:
+def replay_note(replay: Replay) -> str:
     """What the figures mean."""
     return _NOTE.format(label=replay.settings.label, start=replay.settings.start)
 
@@ -63,7 +63,7 @@ def _table(replay: Replay, heading: str, periods: Sequence[_Period]) -> Table[_P
     return Table(columns, periods)
 
 
-def chart(replay: Replay) -> dict[str, object]:
+def replay_chart(replay: Replay) -> Spec:
     """The precision of each queue by month."""
     alt = require_altair()
     names = [*QUEUES, _POSSIBLE]
@@ -91,13 +91,14 @@ def chart(replay: Replay) -> dict[str, object]:
 def save_replay(replay: Replay, out: Path) -> None:
     """Write ``replay.json``, ``table.md`` and the page ``replay.html`` into a folder."""
     by_month, by_year = replay_by_month(replay), replay_by_year(replay)
-    text = f"# {title(replay)}\n\n{by_year.markdown()}\n\n{by_month.markdown()}\n\n{note(replay)}\n"
+    text = f"# {title(replay)}\n\n{by_year.markdown()}\n\n{by_month.markdown()}\n\n{replay_note(replay)}\n"
     write_atomically(out / "replay.json", msgspec.json.format(msgspec.json.encode(replay), indent=1) + b"\n")
     write_atomically(out / "table.md", text.encode())
-    spec = chart(replay)
+    spec = replay_chart(replay)
     data = spec.pop("datasets")
     body = (
-        f'<div class="scroll"><div class="chart" id="replay"></div></div>\n<p class="note">{escape(note(replay))}</p>\n'
+        f'<div class="scroll"><div class="chart" id="replay"></div></div>\n'
+        f'<p class="note">{escape(replay_note(replay))}</p>\n'
         f"<h2>By year</h2>\n{by_year.html()}\n<h2>By month</h2>\n{by_month.html()}"
     )
     write_atomically(
