@@ -70,8 +70,12 @@ class RuleCounts:
 
     def reason(self, rule: str) -> str:
         """Why a rule drops rows, with a value that it could not read."""
-        example = self.unread.get(rule, "")
-        return _stages.DROPPED[rule] + (f", for example {example[:_SHOWN]!r}" if example else "")
+        return f"{_stages.DROPPED[rule]}{self.example(rule)}"
+
+    def example(self, rule: str) -> str:
+        """A value that a rule could not read, at the end of a sentence; empty if nothing was there to read."""
+        value = self.unread.get(rule, "")
+        return f"; for example {value[:_SHOWN]!r}" if value else ""
 
 
 def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
@@ -130,7 +134,7 @@ def _check_dropped(tally: RuleCounts, max_dropped: float, label: str, times: str
     """Raise InputError if no row is left, or more than allowed cannot be read: sums without them would be wrong."""
     if tally.kept == 0:
         rule = max(tally.dropped, key=tally.dropped.__getitem__)
-        why = f"{_words(rule)!r}: {tally.reason(rule)}{times}"
+        why = f"{_words(rule)!r}{tally.example(rule)}{times}"
         raise InputError(f"{label}: no row is left of {tally.rows:,}; most were dropped as {why}")
     unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in _stages.INTENDED}
     num_unread = sum(unread.values())
