@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import mggcn
 from mggcn.data import BACKGROUND, ids_without_date, is_dataset, load_folder
 from mggcn.data._dataset import Dataset
-from mggcn.ethereum._account_features import ROLES
+from mggcn.ethereum._account_features import ROLE_FEATURES
 from mggcn.graph import Graph
 from mggcn.training import Ranked
 
@@ -59,7 +59,7 @@ def build(transactions: Path, labels: Path, *, out: Path) -> None:
 
 
 def _without_roles(data: Dataset) -> Dataset:
-    kept = [number for number, name in enumerate(data.feature_names) if name not in ROLES]
+    kept = [number for number, name in enumerate(data.feature_names) if name not in ROLE_FEATURES]
     names = tuple(data.feature_names[number] for number in kept)
     measures = {name: data.measures[name] for name in names}
     return replace(data, x=np.asarray(data.x)[:, kept], feature_names=names, measures=measures, mapped=None)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.data import BACKGROUND, Dataset, find_nodes, ids_without_date
+from mggcn.data import BACKGROUND, Dataset, find_nodes
 from mggcn.errors import InputError, prefix_errors, unknown, warn_caller
 from mggcn.ethereum._account_features import ETHER
-from mggcn.ethereum._facts import ROLES, AccountFacts, AccountTables, Role
+from mggcn.ethereum._assembly import ACCOUNTS
+from mggcn.ethereum._facts import ROLES, AccountFacts, AccountTables, Role, stored_labels
 from mggcn.runs import PART_NAMES, Ensemble, Predictions, check_format, to_frame, write_table
 from mggcn.training import probabilities_at_rate
 
@@ -206,25 +207,18 @@ def choose_class(classes: Sequence[str], label: str | None) -> str:
 def known_labels(run: Ensemble, data: Dataset) -> tuple[dict[str, str], NDArray[np.int64]]:
     """The known labels of the data and of the training data, by address; the accounts of the data that have one.
 
-    The class Background is no label.
+    Drawn accounts of the class Background have none; those that are known to be in no other class have the label
+    Background.
     """
-    found: dict[str, str] = {}
-    for labelled in (data,) if run.runs[0].is_trained_on(data) else (_training_data(run), data):
-        if labelled is not None:
-            nodes = np.flatnonzero(labelled.y >= 0)
-            names = ids_without_date(labelled, nodes)
-            labels = (labelled.classes[number] for number in labelled.y[nodes].tolist())
-            pairs = zip(names.astype(str).tolist(), labels, strict=True)
-            found |= {name: label for name, label in pairs if label != BACKGROUND}
-    nodes = find_nodes(data, [*found])[0]
-    return found, nodes[nodes < data.num_current]
-
-
-def _training_data(run: Ensemble) -> Dataset | None:
     try:
-        return run.training_data
+        trained = run.training_data.path
     except (InputError, OSError):
-        return None
+        trained = None
+    found: dict[str, str] = {}
+    for folder in dict.fromkeys((trained, data.path)):
+        if folder is not None and (folder / ACCOUNTS).is_file():
+            found |= stored_labels(folder)
+    return found, find_nodes(data, [*found])[0]
 
 
 def training_share(run: Ensemble, label: str) -> float:

@@ -1,8 +1,8 @@
 """Facts about accounts, computed exactly from the tables of a data set: roles, sums, and whom they dealt with.
 
 A fact holds whatever a model says. Sums are whole wei, and counterparties are counted by their known labels:
-"sent to 1 account, a known Phish", "received from 14 accounts, 3 of them known Phish victims". The class Background is
-no label, because nothing is known of its accounts. Transactions without ether count, as they do in the features.
+"sent to 1 account, a known Phish", "received from 14 accounts, 3 of them known Phish victims". No sentence counts
+accounts that are known to be in no class. Transactions without ether count, as they do in the features.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn._io.database import Database, connect, one_line_errors
+from mggcn.data import BACKGROUND
 from mggcn.errors import InputError
 from mggcn.ethereum._account_features import ETHER, PARTIAL
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES
@@ -111,7 +112,12 @@ class AccountFacts:
 
         The last one says if the transactions are a partial crawl.
         """
-        facts = [fact for dealings in self.dealings if dealings.label for fact in self._said(dealings)]
+        facts = [
+            fact
+            for dealings in self.dealings
+            if dealings.label not in (None, BACKGROUND)
+            for fact in self._said(dealings)
+        ]
         facts += [self._of_victims(name, count) for name, count in self.victims.items()]
         facts.sort(key=lambda fact: (fact.label != label, -fact.wei, -fact.accounts, fact.text))
         return [fact.text for fact in facts] + [f"paid more than came in: {PARTIAL}"] * self.is_partial
@@ -151,6 +157,15 @@ def _of_them(number: int, count: int, kind: str, one: str = "") -> str:
         f"all of them {kind}" if count == number else f"{count:,} of them {kind if count > 1 else f'a {one or kind}'}"
     )
     return f"{number:,} accounts, {some}"
+
+
+def stored_labels(folder: Path) -> dict[str, str]:
+    """The known labels of the accounts of a dataset folder, by address."""
+    from pyarrow import parquet
+
+    table = parquet.read_table(folder / ACCOUNTS, columns=["address", "label"])
+    labelled = table.filter(table["label"].is_valid())
+    return dict(zip(*(labelled[name].to_pylist() for name in ("address", "label")), strict=True))
 
 
 class AccountTables:
