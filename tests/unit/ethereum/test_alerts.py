@@ -143,9 +143,13 @@ def test_the_command_writes_both_lists_and_prints_both_precisions(
     shown = capsys.readouterr().out
     known = tmp_path / f"alerts.known.{suffix}"
     assert f"60 accounts with a known label in {known}" in shown
-    assert "among the 52 test nodes, of which 3.8% are Phish: PR-AUC " in shown
-    assert "\nat least, among all 6,8" in shown
-    assert "of the same period, if none of the 6,8" in shown
+    data = load_folder(chain / "accounts")
+    split, is_phish = data.require_split(), data.y == data.classes.index("Phish")
+    num_open = data.num_nodes - split.train.size - split.val.size
+    share, of_all = is_phish[split.test].mean(), is_phish[split.test].sum() / num_open
+    assert f"among the {split.test.size} test nodes, of which {share:.1%} are Phish: PR-AUC " in shown
+    bound = f"if none of the {num_open - split.test.size:,} without a label is Phish ({of_all:.1%} are known to be)"
+    assert f"\nat least, among all {num_open:,} nodes of the same period, {bound}: PR-AUC " in shown
     assert "for Phish where 1.00% of all nodes are Phish" in shown
     if suffix == "parquet":
         rows, others = (parquet.read_table(file).to_pylist() for file in (out, known))
