@@ -393,7 +393,10 @@ class Requirements:
             return None
         parts: dict[Hashable, int] = {}
         for recipe in recipes:
-            kept = {(recipe.training.scaling, what): num_bytes for what, num_bytes in recipe.method.on_disk(graph, width).items()}
+            kept = {
+                (recipe.training.scaling, what): num_bytes
+                for what, num_bytes in recipe.method.on_disk(graph, width).items()
+            }
             parts |= kept
             if kept and trains and recipe.trains_on_part(dataset):
                 parts |= {("train", what): num_bytes for what, num_bytes in kept.items()}

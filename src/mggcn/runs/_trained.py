@@ -123,6 +123,8 @@ class Trained:
         fitted = train(fit, progress or Silent(), checkpoints, is_behind)
         state = checkpoints.state if checkpoints else None
         seconds = time.perf_counter() - started + (state.seconds if state else 0.0)
+        times = prepare_seconds, len(fitted.curve), seconds - prepare_seconds
+        _log.info("prepared in %.2f s, trained %d epochs in %.2f s", *times)
         return cls(
             replace(plan, training=replace(plan.training, scaling=prepared.scaler.kind)),
             given,
