@@ -9,7 +9,7 @@ import pytest
 import mggcn
 from mggcn.errors import DataWarning, InputError, InputWarning
 from mggcn.graph import EdgeSchema, Graph
-from mggcn.runs import Requirements, Scorer, explain, resolve
+from mggcn.runs import Ensemble, Requirements, Scorer, explain, resolve
 from mggcn.runs._edge_words import between
 from mggcn.runs._explaining import contributions
 from mggcn.training import Epoch
@@ -153,10 +153,24 @@ def test_contributions_through_relations_sum_to_those_of_features(run: mggcn.Run
     scorer = Scorer.of(run, data)
     for node in (3, 17):
         alone = explain([scorer], node, 0, logits=True)
-        (parts,) = contributions(scorer, np.array([node]), np.array([0]))
+        (parts,) = contributions(scorer, np.array([node]), np.array([0]), 4)
         assert parts.shape == (5, 3)
         np.testing.assert_allclose(parts.sum(axis=0), alone.target + alone.others, rtol=0.02, atol=0.02)
         np.testing.assert_allclose(parts[1:].sum(axis=1), [*alone.relations.values()], rtol=0.02, atol=0.02)
+
+
+def test_runs_that_average_over_other_groups_are_explained_without_groups() -> None:
+    data = replace(payments(), feature_names=("age", "size", "rate"))
+    with pytest.warns(DataWarning, match="mg-gcn does not use the directions and types of edges"):
+        other = mggcn.fit(data, settings=SETTINGS | {"relations": "none", "hops": 2}, device="cpu")
+    both, draws = Ensemble([mggcn.fit(data, settings=SETTINGS, device="cpu"), other]), 2
+    explained = both.explain(data, node=3, draws=draws)
+    assert explained.relations == {}
+    parts = [one.explain(data, node=3, draws=draws, label=data.classes[explained.label]) for one in both.runs]
+    np.testing.assert_allclose(explained.target, np.mean([part.target for part in parts], axis=0))
+    np.testing.assert_allclose(explained.others, np.mean([part.others for part in parts], axis=0))
+    reasons = both.predict(data, reasons=2, device="cpu").reasons
+    assert not any("mean of its" in text for texts in reasons.values() for text in texts)
 
 
 def test_edges_in_words() -> None:
