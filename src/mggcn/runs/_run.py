@@ -169,11 +169,11 @@ class Ensemble:
         These are the last hidden units for ``mlp``, ``sign``, ``sagn`` and ``gamlp``, the propagated features for
         ``sgc``, and the embedding itself for ``deepwalk`` and ``node2vec``. In graph convolutions they are what the
         last layer aggregates: the target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``,
-        ``pool`` and ``lstm``, their sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat``
-        or a PyG convolution, gives the target's hidden row below it. ``label-propagation`` and ``random-forest`` have
-        none, and raise InputError, as does a module of your own without a method ``hidden(rows, blocks)``, and an
-        ensemble of several runs, whose representations have no mean. Those of a run of a portfolio are of its best
-        recipe alone.
+        ``pool`` and ``lstm``, their sum for ``gcn``; the input row for MG-GCN's ``linear_path`` is left out.
+        A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives the target's
+        hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError, as does a
+        module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
+        representations have no mean. Those of a run of a portfolio are of its best recipe alone.
 
         Args:
             dataset: as in :meth:`predict`, like all that follow.
