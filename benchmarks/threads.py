@@ -3,7 +3,7 @@
 Each way to run is a process of its own, and all take turns in every round, so that whatever else the machine does
 affects all of them alike. In busy rounds further processes compute without a pause.
 
-``python benchmarks/threads.py --dataset pubmed --busy 2``
+``python -m benchmarks.threads --dataset pubmed --busy 2``
 """
 
 import os
@@ -109,7 +109,7 @@ def work(*, dataset: str, steps: int, own: bool = False) -> None:
     Args:
         dataset: a known name or a dataset folder.
         steps: training steps for each line.
-        own: start and choose threads as the command line does.
+        own: start as the command line does.
     """
     if own:
         from mggcn.__main__ import let_threads_sleep
@@ -119,7 +119,6 @@ def work(*, dataset: str, steps: int, own: bool = False) -> None:
 
     from benchmarks.speed.epoch import EpochRunner
     from mggcn.data import load as load_data
-    from mggcn.kernels import threads
     from mggcn.runs import resolve
 
     data = load_data(dataset)
@@ -129,8 +128,7 @@ def work(*, dataset: str, steps: int, own: bool = False) -> None:
         print(0, flush=True)  # noqa: T201
         for _ in sys.stdin:
             started = time.perf_counter()
-            with threads.chosen() if own else ExitStack():
-                runner()
+            runner()
             print(time.perf_counter() - started, flush=True)  # noqa: T201
 
 

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from mggcn.data import Dataset
-from mggcn.kernels import threads
 from mggcn.methods import Shared
 from mggcn.runs._plan import Plan
 from mggcn.runs._portfolio import Choice, Rival
@@ -39,20 +38,8 @@ def fit_plan(
     With ``origin``, the model starts with the weights and scaling of that run, so it first scores nodes as that run
     does. The run of every rank has the same weights and metrics.
     """
-    with threads.chosen() if plan.device.type == "cpu" else nullcontext():
-        if plan.members:
-            return _fit_portfolio(dataset, plan, progress, checkpoints, ranks)
-        return _fit_recipe(dataset, plan, progress, checkpoints, origin, ranks)
-
-
-def _fit_recipe(
-    dataset: Dataset,
-    plan: Plan,
-    progress: Progress | None,
-    checkpoints: Checkpoints | None,
-    origin: Run | None,
-    ranks: Ranks,
-) -> Run:
+    if plan.members:
+        return _fit_portfolio(dataset, plan, progress, checkpoints, ranks)
     trained = Trained.by(dataset, plan, progress, checkpoints, origin, ranks)
     started = time.perf_counter()
     (tested,), scored_seconds = score_test([trained.calibrated])

@@ -9,7 +9,6 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +27,6 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, as_dataset, load_with
 from mggcn.errors import InputError, unknown, warn_caller
 from mggcn.graph import EdgePart
-from mggcn.kernels import threads
 from mggcn.keys import Key
 from mggcn.methods import Shared
 from mggcn.runs._explaining import Explanation, explain, reasons_of
@@ -40,7 +38,6 @@ from mggcn.runs._scorer import Nodes, Probabilities, Scorer
 from mggcn.training import (
     ALONE,
     CONFIG,
-    EVAL_BATCH,
     FITTED,
     MEMBERS,
     RECORD,
@@ -164,19 +161,17 @@ class Ensemble:
         def prepared(graph: Dataset) -> list[Scorer]:
             return [Scorer.of(run, graph, on, draws, calibrated=calibrated) for run in self._together()]
 
-        is_long = on.type == "cpu" and targets.size > EVAL_BATCH
-        with threads.chosen() if is_long else nullcontext():
-            scorers = prepared(data)
-            p = _collected(_mean_chunks(scorers, targets[share]), scratch)
-            if ranks.size > 1:
-                p = ranks.gather(torch.from_numpy(np.array(p))).numpy()
-            found = Predictions(data, targets, p, parts_of(self.runs, data, targets), self.runs)
-            if validated is not None and at_precision is not None:
-                trained, val = validated
-                p = _collected(_mean_chunks(scorers if trained is data else prepared(trained), val), None)
-                of_val = Predictions(trained, val, p, parts_of(self.runs, trained, val), self.runs)
-                found = replace(found, thresholds=Thresholds.of(at_precision, of_val))
-            return replace(found, reasons=_reasons(found, scorers, reasons, share)) if reasons else found
+        scorers = prepared(data)
+        p = _collected(_mean_chunks(scorers, targets[share]), scratch)
+        if ranks.size > 1:
+            p = ranks.gather(torch.from_numpy(np.array(p))).numpy()
+        found = Predictions(data, targets, p, parts_of(self.runs, data, targets), self.runs)
+        if validated is not None and at_precision is not None:
+            trained, val = validated
+            p = _collected(_mean_chunks(scorers if trained is data else prepared(trained), val), None)
+            of_val = Predictions(trained, val, p, parts_of(self.runs, trained, val), self.runs)
+            found = replace(found, thresholds=Thresholds.of(at_precision, of_val))
+        return replace(found, reasons=_reasons(found, scorers, reasons, share)) if reasons else found
 
     def embed(
         self,
