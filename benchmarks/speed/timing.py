@@ -72,7 +72,7 @@ class Measurements:
         for name, figure in first.figures.items():
             if medians := [run.figures[name]["median"] for run in runs if name in run.figures]:
                 whole.add(name, figure["label"], medians, unit=figure["unit"])
-                kept = {key: figure[key] for key in ("scaled", "basis") if key in figure}
+                kept: dict[str, Any] = {key: figure[key] for key in ("scaled", "basis") if key in figure}
                 whole.figures[name] |= kept
         for name, ratio in first.ratios.items():
             values = [run.ratios[name]["value"] for run in runs if name in run.ratios]
