@@ -393,13 +393,10 @@ class Requirements:
             return None
         parts: dict[Hashable, int] = {}
         for recipe in recipes:
-            kept = {
-                (recipe.training.scaling, what): num_bytes
-                for what, num_bytes in recipe.method.on_disk(graph, width).items()
-            }
-            parts |= kept
-            if kept and trains and recipe.trains_on_part(dataset):
-                parts |= {("train", what): num_bytes for what, num_bytes in kept.items()}
+            scaling, files = recipe.training.scaling, recipe.method.on_disk(graph, width)
+            parts.update({(scaling, what): num_bytes for what, num_bytes in files.items()})
+            if files and trains and recipe.trains_on_part(dataset):
+                parts.update({("train", scaling, what): num_bytes for what, num_bytes in files.items()})
                 parts["edges between training nodes"] = sum(array.nbytes for array in graph.arrays().values())
         if not parts:
             return None
