@@ -102,7 +102,7 @@ def predict(
     selected = np.arange(data.num_current) if nodes is None else _read_nodes(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
-    if (needed := Requirements.of(runs[0].plan, data, trains=False)) is not None:
+    if (needed := Requirements.of([one.plan for one in model.runs], data, trains=False)) is not None:
         if ranks.is_first:
             print(needed, file=sys.stderr)
         needed.check()

@@ -373,9 +373,6 @@ def separability(run: "Run", data: Dataset) -> float | None:
     calibrated on them then say nothing about the others. None without features, with too few nodes of a kind, or if the
     training data is not available.
     """
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.metrics import roc_auc_score
-
     if not data.num_features:
         return None
     try:
@@ -389,6 +386,10 @@ def separability(run: "Run", data: Dataset) -> float | None:
     size = min(labelled.size, others.size, _MOST)
     if size < _FEWEST:
         return None
+
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.metrics import roc_auc_score
+
     with warnings.catch_warnings(action="ignore", category=InputWarning):  # the prediction has given them
         rows = [
             match_features(dataset, run.record.dataset).x[np.sort(nodes)]

@@ -6,12 +6,13 @@ several recipes was selected, these are those of the best, and ``members/1`` and
 """
 
 import hashlib
+import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tomli_w
@@ -53,6 +54,23 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 WEIGHTS = "weights.safetensors"
+
+
+class Reader(NamedTuple):
+    """How runs read a graph: what of its edges, the digest of their scaling, and what their record says of features."""
+
+    parts: frozenset[EdgePart]
+    scaling: str
+    features: str
+
+
+class Matched(NamedTuple):
+    """A graph as some runs read it, and what they have prepared of it."""
+
+    graph: Dataset
+    reader: Reader
+    matched: Dataset
+    shared: Shared
 
 
 class Ensemble:
@@ -145,7 +163,7 @@ class Ensemble:
         validated = validation_nodes(self.runs, data, at_precision) if at_precision is not None else None
 
         def prepared(graph: Dataset) -> list[Scorer]:
-            return [Scorer.of(run, graph, on, draws, calibrated=calibrated) for run in self.runs]
+            return [Scorer.of(run, graph, on, draws, calibrated=calibrated) for run in self._together()]
 
         scorers = prepared(data)
         p = _collected(_mean_chunks(scorers, targets[share]), scratch)
@@ -200,11 +218,11 @@ class Ensemble:
         These are the last hidden units for ``mlp``, ``sign``, ``sagn`` and ``gamlp``, the propagated features for
         ``sgc``, and the embedding itself for ``deepwalk`` and ``node2vec``. In graph convolutions they are what the
         last layer aggregates: the target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``,
-        ``pool`` and ``lstm``, their sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat``
-        or a PyG convolution, gives the target's hidden row below it. ``label-propagation`` and ``random-forest`` have
-        none, and raise InputError, as does a module of your own without a method ``hidden(rows, blocks)``, and an
-        ensemble of several runs, whose representations have no mean. Those of a run of a portfolio are of its best
-        recipe alone.
+        ``pool`` and ``lstm``, their sum for ``gcn``; the input row for MG-GCN's ``linear_path`` is left out.
+        A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives the target's
+        hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError, as does a
+        module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
+        representations have no mean. Those of a run of a portfolio are of its best recipe alone.
 
         Args:
             dataset: as in :meth:`predict`, like all that follow.
@@ -257,9 +275,17 @@ class Ensemble:
         (target,) = targets_of(data, None if node is None else [node], None if id is None else [id])
         scorers = [
             replace(Scorer.of(run, data, draws=draws, calibrated=False), temperature=run.record.temperature)
-            for run in self.runs
+            for run in self._together()
         ]
         return explain(scorers, int(target), None if label is None else self.classes.index(label))
+
+    def _together(self) -> "list[Run]":
+        """The runs, which share what they prepare of a graph."""
+        first, *others = self.runs
+        if not others:
+            return [first]
+        matched: list[Matched] = first.matched if first.matched is not None else []
+        return [replace(run, matched=matched) for run in (first, *others)]
 
     def _check_same(self, what: str, values: Callable[[dict[str, Any]], list[object]]) -> None:
         """Raise InputError for the first run of whose data set the values differ from those of the first run."""
@@ -299,7 +325,7 @@ class Run(Ensemble):
         portfolio: the plan of the portfolio of which this is the best recipe; None if one recipe was trained.
         others: the other recipes of the portfolio if their mean with this one was selected: its probabilities are those
             of the run, and its test metrics those of the record.
-        matched: of a run with others, the last graph that was scored, as the methods read it; they share the list.
+        matched: of a run with others, the last graph that was scored, as they read it; they share the list.
     """
 
     record: RunRecord
@@ -314,7 +340,7 @@ class Run(Ensemble):
     prepared: list[tuple[Dataset, Inference]] = field(default_factory=list)
     portfolio: Plan | None = None
     others: "tuple[Run, ...]" = ()
-    matched: list[tuple[Dataset, frozenset[EdgePart], Dataset, Shared]] | None = None
+    matched: list[Matched] | None = None
 
     def __repr__(self) -> str:
         record, name = self.record, self.path or f"seed {self.record.seed}"
@@ -395,22 +421,24 @@ class Run(Ensemble):
         return inference
 
     def _match(self, dataset: Dataset) -> tuple[Dataset, Shared]:
-        """The graph with the features of the run, matched and prepared once for all recipes of a mean."""
-        parts = self.plan.method.edge_parts
-        for graph, of_parts, matched, shared in self.matched or ():
-            if graph is dataset and of_parts == parts:
-                return matched, shared
-        matched, shared = match(dataset, self.record, parts), Shared()
+        """The graph with the features of the run, matched and prepared once for all runs that read it in one way."""
+        trained = self.record.dataset
+        read = [trained.get(name) for name in ("num_features", "feature_names", "encoding", "edges")]
+        reader = Reader(self.plan.method.edge_parts, self.scaler.digest, json.dumps(read))
+        for one in self.matched or ():
+            if one.graph is dataset and one.reader == reader:
+                return one.matched, one.shared
+        matched, shared = match(dataset, self.record, reader.parts), Shared()
         if self.matched is not None:
-            kept = [entry for entry in self.matched if entry[0] is dataset]
-            self.matched[:] = [*kept, (dataset, parts, matched, shared)]
+            kept = [one for one in self.matched if one.graph is dataset]
+            self.matched[:] = [*kept, Matched(dataset, reader, matched, shared)]
         return matched, shared
 
     def with_others(self, others: "Sequence[Run]") -> "Run":
         """This run as the best of several recipes whose mean was selected."""
         if not others:
             return self
-        matched: list[tuple[Dataset, frozenset[EdgePart], Dataset, Shared]] = []
+        matched: list[Matched] = []
         return replace(self, matched=matched, others=tuple(replace(run, matched=matched) for run in others))
 
     def export(self, path: str | Path, batch_size: int = 1) -> None:

@@ -116,7 +116,7 @@ def test_contributions_are_those_of_a_node_alone(payments: Dataset) -> None:
     for method in ("mg-gcn", "gcn", "mlp", "graphsage-gcn"):
         scorer = Scorer.of(mggcn.fit(payments, method, settings={"epochs": 10}, device="cpu"), payments)
         labels = np.array([explain([scorer], int(node)).label for node in nodes])
-        found = contributions(scorer, nodes, labels)
+        found = contributions(scorer, nodes, labels, 0)
         for node, label, row in zip(nodes.tolist(), labels.tolist(), found, strict=True):
             alone = explain([scorer], node, label, logits=True)
             np.testing.assert_allclose(
