@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.block import EDGE_VALUES, Batch, Block
-from mggcn.data import UNLABELLED, Dataset, Features, Measure, as_features, plain
+from mggcn.data import BACKGROUND, UNLABELLED, Dataset, Features, Measure, as_features, plain
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
 from mggcn.methods.mg_gcn import MixGrained
@@ -374,7 +374,7 @@ class _Words:
 
     def edge(self, node: int, label: int) -> list[str]:
         """The heaviest edge of a node with one that is known to be of a class, if anything is known of edges."""
-        if self._data.graph.schema.is_plain or not self._reads_edges:
+        if self._data.graph.schema.is_plain or not self._reads_edges or self._classes[label] == BACKGROUND:
             return []
         others = self._known == label
         others[node] = False
@@ -395,7 +395,11 @@ class _Words:
         measure = self._data.measures.get(name) or plain(name)
         text = measure.text(stored)
         members = self._members(node, label, measure) if measure.counts else 0
-        return f"{text}, {members:,} of them known {self._classes[label]}" if members else text
+        if not members or self._classes[label] == BACKGROUND:  # of which nothing is known
+            return text
+        if measure.number(stored) == "1":
+            return f"{text}, a known {self._classes[label]}"
+        return f"{text}, {members:,} of them {'a ' * (members == 1)}known {self._classes[label]}"
 
     def _mean(self, node: int, column: int, name: str, group: str) -> str:
         graph = self._data.graph
