@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 from cyclopts.types import NonNegativeInt, NormFloat
 
+from mggcn.cli.case import case
 from mggcn.cli.options import Switch
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from mggcn.ethereum import Built, MergedLabels
 
 app = App(name="ethereum", help="Collect or simulate transactions, and build data sets of accounts from them.")
+
+app.command(case)
 
 _MOST_SHOWN = 12
 

@@ -7,8 +7,11 @@ from mggcn._io.lazy import lazy_names
 if TYPE_CHECKING:
     from mggcn.ethereum._build import Built, TimeSplit, build, parse_as_of
     from mggcn.ethereum._build_files import BuildInputs
+    from mggcn.ethereum._case import Case, case
+    from mggcn.ethereum._case_page import check_case, save_case
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
+    from mggcn.ethereum._findings import findings
     from mggcn.ethereum._formats import parse_columns
     from mggcn.ethereum._label_lists import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
     from mggcn.ethereum._pipeline import sql_script
@@ -18,18 +21,23 @@ __all__ = [
     "ETHERSCAN_URL",
     "BuildInputs",
     "Built",
+    "Case",
     "Etherscan",
     "MergedLabels",
     "TimeSplit",
     "addresses",
     "build",
+    "case",
+    "check_case",
     "crawl",
+    "findings",
     "key_from_environment",
     "merge_labels",
     "parse_as_of",
     "parse_columns",
     "parse_list",
     "read_labels",
+    "save_case",
     "simulate",
     "sql_script",
     "write_labels",
@@ -39,6 +47,9 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_build": ["Built", "TimeSplit", "build", "parse_as_of"],
+        "_case": ["Case", "case"],
+        "_case_page": ["check_case", "save_case"],
+        "_findings": ["findings"],
         "_formats": ["parse_columns"],
         "_crawl": ["crawl"],
         "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],

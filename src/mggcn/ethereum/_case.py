@@ -10,10 +10,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mggcn.data import BACKGROUND, UNLABELLED, Dataset, find_nodes
-from mggcn.errors import InputError, prefix_errors
+from mggcn.errors import InputError
 from mggcn.ethereum._build_files import BuildInputs
-from mggcn.ethereum._chain import Activity, Chain, Counterparty, Others, Period, Side, Sum, Transaction, Unit, open_chain
+from mggcn.ethereum._chain import (
+    Activity,
+    Chain,
+    Counterparty,
+    Others,
+    Period,
+    Side,
+    Sum,
+    Transaction,
+    Unit,
+    open_chain,
+)
 from mggcn.ethereum._label_lists import is_address, read_labels
 from mggcn.ethereum._words import percent
 
@@ -186,30 +200,36 @@ class Scores:
 def case(
     address: str,
     inputs: BuildInputs,
-    out: Path,
     *,
     labels: Path | None = None,
-    scores: Scores | None = None,
+    run: "Run | None" = None,
+    dataset: Dataset | None = None,
     memory: str = "4GB",
+    folder: Path = Path(),
 ) -> Case:
-    """Compute the case file of an account.
+    """Compute the case file of an account; InputError if the transactions do not have it.
 
     Args:
         address: with or without 0x, in any case.
-        inputs: the transactions.
-        out: the page to write; temporary files are beside it.
-        labels: a file with the columns address and label; without it labels are those of the data set of ``scores``.
-        scores: of a run.
+        inputs: the transactions, as for a build.
+        labels: a file with the columns address and label; without it labels are those of the data set.
+        run: gives the scores and their reasons.
+        dataset: in which the run finds the accounts; by default the one that it was trained on.
         memory: the memory limit of DuckDB.
+        folder: for temporary files.
     """
     wanted = account_name(address, any_ids=inputs.any_ids)
-    known = None
-    if labels is not None:
-        known, _ = read_labels(labels, any_ids=inputs.any_ids)
-    labels_of: LabelsOf = scores.labels if known is None and scores else lambda names: _among(known or {}, names)
-    with open_chain(inputs, out, memory=memory) as chain:
+    scores = Scores(run, dataset if dataset is not None else run.training_data) if run is not None else None
+    known = read_labels(labels, any_ids=inputs.any_ids)[0] if labels is not None else {}
+
+    def labels_of(names: Sequence[str]) -> dict[str, str]:
+        if labels is None and scores is not None:
+            return scores.labels(names)
+        return {name: known[name] for name in names if name in known}
+
+    with open_chain(inputs, folder / "case", memory=memory) as chain:
         found = case_of(chain, wanted, labels_of, scores)
-    source = labels.name if labels is not None else scores.dataset.name if scores else None
+    source = labels.name if labels is not None else scores.dataset.name if scores is not None else None
     return replace(found, origin=replace(found.origin, labels=source))
 
 
@@ -367,16 +387,12 @@ def _neighbours(
     return {name: tuple(why) for name, why in list(reasons.items())[:_MOST_NEIGHBOURS]}
 
 
-def _present(dataset: Dataset, addresses: Iterable[str]) -> tuple[list[str], "object"]:
+def _present(dataset: Dataset, addresses: Iterable[str]) -> tuple[list[str], NDArray[np.int64]]:
     """Those accounts that a data set has, and their numbers."""
     wanted = list(dict.fromkeys(addresses))
     nodes, missing = find_nodes(dataset, wanted)
     absent = set(missing)
     return [name for name in wanted if name not in absent], nodes
-
-
-def _among(labels: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    return {name: labels[name] for name in names if name in labels}
 
 
 def _seconds(time: str | None) -> int:

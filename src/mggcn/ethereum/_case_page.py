@@ -12,12 +12,12 @@ from typing import Any
 
 from mggcn._io.files import check_file, write_atomically
 from mggcn.errors import InputError
-from mggcn.experiments import OKABE_ITO, Column, Table, as_spec, page, require_altair, sized
-from mggcn.ethereum._case import Case, Known, Labelled, Neighbour, Score, Subject
-from mggcn.ethereum._chain import Activity, Period, Sum
+from mggcn.ethereum._case import Case, Flow, Known, Labelled, Neighbour, Score, Subject
+from mggcn.ethereum._chain import Activity, Side, Sum
 from mggcn.ethereum._findings import findings
 from mggcn.ethereum._flow_picture import NOTE, picture
 from mggcn.ethereum._words import counted, ether, short, when
+from mggcn.experiments import OKABE_ITO, Column, Table, as_spec, page, require_altair, sized
 
 COLUMNS = (
     *("time", "direction", "from", "to", "wei", "ether", "fee_wei", "transactions", "kind", "hash"),
@@ -25,7 +25,7 @@ COLUMNS = (
 )
 """The columns of the transactions as CSV; ether is exact."""
 _MOST_ROWS = 20_000
-_WIDE, _NARROW = (1118, 124), (356, 92)
+_WIDE, _NARROW = (1118, 124), (356, 98)
 """The width of the picture and of its boxes, in pixels."""
 _PARTS = {
     "money": "Money",
@@ -40,8 +40,8 @@ _PARTS = {
 _IN, _OUT = OKABE_ITO[2], OKABE_ITO[3]
 
 
-def files_of(out: Path) -> tuple[Path, Path, Path]:
-    """The page, the JSON and the CSV file of a case file; raises InputError if one cannot be written."""
+def check_case(out: Path) -> tuple[Path, Path, Path]:
+    """The page, the JSON and the CSV file of a case file; InputError if one cannot be written, before any work."""
     if out.suffix.lower() != ".html":
         raise InputError(f"{out}: the page has to be named *.html")
     files = (out, out.with_suffix(".json"), out.with_suffix(".csv"))
@@ -50,9 +50,9 @@ def files_of(out: Path) -> tuple[Path, Path, Path]:
     return files
 
 
-def save(case: Case, out: Path) -> tuple[Path, Path, Path]:
+def save_case(case: Case, out: Path) -> tuple[Path, Path, Path]:
     """Write a case file as ``out``, which is named ``*.html``, and with the suffixes json and csv beside it."""
-    files = files_of(out)
+    files = check_case(out)
     for file, text in zip(files, (render(case, files[2].name), to_json(case), to_csv(case)), strict=True):
         write_atomically(file, text.encode())
     return files
@@ -136,19 +136,24 @@ def _exact(wei: int) -> str:
 
 def _facts(account: Subject) -> str:
     activity, score = account.activity, account.score
-    spent = "left, as far as the files say" if activity.balance_wei >= 0 else "left: the files lack what it received"
     given = [
         ("label", account.label or "none", f"role: {account.role}"),
         ("class", f"{score.label} {score.probability:.1%}" if score else "not scored", score.part if score else ""),
         ("received", f"{ether(activity.received.wei)} ether", _line(activity.received)),
         ("sent", f"{ether(activity.sent.wei)} ether", _line(activity.sent)),
-        ("balance", f"{ether(activity.balance_wei)} ether", spent),
+        ("balance", *_balance(activity)),
     ]
     items = "".join(
         f'<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><dd class="note">{escape(note)}</dd></div>'
         for name, value, note in given
     )
     return f'<dl class="facts">{items}</dl>'
+
+
+def _balance(activity: Activity) -> tuple[str, str]:
+    if activity.balance_wei < 0:
+        return "unknown", "the files lack a part of what it received"
+    return f"{ether(activity.balance_wei)} ether", "what is left, as far as the files say"
 
 
 def _line(total: Sum) -> str:
@@ -166,23 +171,24 @@ def _money(case: Case) -> str:
     table = Table[Labelled](
         [
             Column("counterparties", lambda one: one.label or "", words=lambda one: one.label or "no label"),
-            *_direction(Labelled, "received", "from them"),
-            *_direction(Labelled, "sent", "to them"),
+            *_direction("received", "in", "payers"),
+            *_direction("sent", "out", "payees"),
         ],
         case.by_label,
     )
     return _listed(findings(case)) + table.html()
 
 
-def _direction(_: type, side: str, way: str) -> "list[Column[Any]]":
-    """The columns of what was received or sent."""
+def _direction(side: str, way: str, who: str = "") -> "list[Column[Any]]":
+    """The columns of what was received or sent; the number of accounts only if ``who`` names them."""
 
     def total(one: Any) -> Sum:
         found: Sum = getattr(one, side)
         return found
 
+    accounts = [Column[Any](who, lambda one: total(one).accounts or None, "{:,}".format)] if who else []
     return [
-        Column(f"accounts, {way}", lambda one: total(one).accounts or None, "{:,}".format, optional=True),
+        *accounts,
         Column(
             f"ether {way}",
             lambda one: total(one).wei if total(one).transactions else None,
@@ -190,7 +196,7 @@ def _direction(_: type, side: str, way: str) -> "list[Column[Any]]":
             whole=lambda one: f"{total(one).wei:,} wei",
         ),
         Column(f"transactions {way}", lambda one: total(one).transactions or None, "{:,}".format),
-        Column(f"when, {way}", lambda one: total(one).last, words=lambda one: when(total(one).first, total(one).last)),
+        Column(f"when {way}", lambda one: total(one).last, words=lambda one: when(total(one).first, total(one).last)),
     ]
 
 
@@ -211,12 +217,9 @@ def _flow(case: Case) -> str:
         f'<span><span class="swatch" style="background:{colour}"></span>{escape(label)}</span>'
         for label, colour in colours.items()
     )
-    wide = picture(case, colours, ("received", "sent"), *_WIDE)
-    narrow = [
-        picture(case, colours, (side,), *_NARROW)
-        for side, flow in (("received", case.received), ("sent", case.sent))
-        if flow.branches
-    ]
+    flows: dict[Side, Flow] = {"received": case.received, "sent": case.sent}
+    wide = picture(case, colours, tuple(flows), *_WIDE)
+    narrow = [picture(case, colours, (side,), *_NARROW) for side, flow in flows.items() if flow.branches]
     return (
         f'<div class="legend">{legend}<span>grey: no label</span></div>\n<div class="wide">{wide}</div>\n'
         f'<div class="narrow">{"".join(narrow)}</div>\n<p class="note">{NOTE}</p>'
@@ -239,7 +242,9 @@ def _timeline(case: Case) -> dict[str, Any] | None:
         alt.Chart(alt.InlineData(values=values))
         .mark_bar()
         .encode(
-            x=alt.X("start:T", timeUnit=f"utcyear{_TIME_UNIT[case.unit]}", title=case.unit, axis=alt.Axis(labelOverlap=True)),
+            x=alt.X(
+                "start:T", timeUnit=f"utcyear{_TIME_UNIT[case.unit]}", title=case.unit, axis=alt.Axis(labelOverlap=True)
+            ),
             y=alt.Y("ether:Q", title="ether; what was sent is below 0", stack=None),
             color=alt.Color("way:N", title=None, scale=scale, legend=alt.Legend(orient="bottom")),
             tooltip=[
@@ -263,16 +268,22 @@ def _counterparties(case: Case) -> str:
     columns: list[Column[Known]] = [
         Column("account", lambda one: one.address, short, whole=lambda one: one.address),
         Column("label", lambda one: one.label, optional=True, words=lambda one: one.label or ""),
-        Column("class", lambda one: one.score and one.score.label, optional=True, words=score),
-        *_direction(Known, "received", "from it"),
-        *_direction(Known, "sent", "to it"),
+        Column("class", lambda one: one.score.label if one.score else None, optional=True, words=score),
+        *_direction("received", "in"),
+        *_direction("sent", "out"),
     ]
-    columns = [column for column in columns if not column.heading.startswith("accounts")]
     listed = len(case.counterparties)
-    first = f"The {listed} with the largest amounts of {case.num_counterparties:,}" if listed < case.num_counterparties else f"All {listed}"
+    first = (
+        f"The {listed} with the largest amounts of {case.num_counterparties:,}"
+        if listed < case.num_counterparties
+        else f"All {listed}"
+    )
     if not listed:
         return "<p>None: no transaction moved anything to or from another account.</p>"
-    return f'<p class="note">{first}; point at an account or an amount for all its digits.</p>' + Table(columns, case.counterparties).html()
+    return (
+        f'<p class="note">{first}; point at an account or an amount for all its digits.</p>'
+        + Table(columns, case.counterparties).html()
+    )
 
 
 def _score(score: Score | None, run: str | None) -> str:
@@ -309,28 +320,38 @@ def _amount(total: Sum) -> str:
 
 
 def _transactions(case: Case) -> str:
-    names = {"time": "time, UTC", "direction": "way", "from": "account", "from_label": "label", "wei": "ether"}
-    names |= {"kind": "remark", "hash": "hash"}
+    rows = case.transactions
+    names = (
+        {"time": "time, UTC", "direction": "way", "account": "account"}
+        | ({"label": "label"} if case.labels else {})
+        | {"wei": "ether"}
+    )
+    names |= {"kind": "remark"} if any(one.kind for one in rows) else {}
+    names |= {"hash": "hash"} if any(one.hash for one in rows) else {}
     head = "".join(
-        f'<th data-by="{by}"{" class=number" if by == "wei" else ""} aria-sort="none"><button type="button">{name}</button></th>'
+        f'<th data-by="{by}"{" class=number" if by == "wei" else ""} aria-sort="none">'
+        f'<button type="button">{name}</button></th>'
         for by, name in names.items()
     )
-    number = len(case.transactions)
+    number = len(rows)
     fewer = f"; the last {_MOST_ROWS:,} are in this page, the file beside it has all" if number > _MOST_ROWS else ""
-    return f"""<p class="note">{counted(number, "row")}{fewer}. A row that failed, or that moved nothing, only cost its fee.</p>
+    note = f"{counted(number, 'row')}{fewer}. A row that failed, or that moved nothing, only cost its fee."
+    return f"""<p class="note">{note}</p>
 <div class="controls"><select data-part="way" aria-label="Direction"><option value="">all</option>
 <option value="in">in</option><option value="out">out</option><option value="none">none</option></select>
 <input data-part="text" type="search" placeholder="address, label or hash" aria-label="Search">
 <button type="button" data-part="save">Save as CSV</button>
-<button type="button" data-part="back">‹</button><span class="note" data-part="range"></span>
-<button type="button" data-part="on">›</button></div>
+<button type="button" data-part="back">back</button><span class="note" data-part="range"></span>
+<button type="button" data-part="on">more</button></div>
 <div class="scroll"><table><thead data-part="head"><tr>{head}</tr></thead><tbody data-part="rows"></tbody></table></div>
 """
 
 
 def _origin(case: Case) -> str:
     origin = case.origin
-    lines = [f"{origin.kept:,} of {counted(origin.rows, 'row')} of {', '.join(origin.files)} ({', '.join(origin.formats)})"]
+    lines = [
+        f"{origin.kept:,} of {counted(origin.rows, 'row')} of {', '.join(origin.files)} ({', '.join(origin.formats)})"
+    ]
     lines += [f"dropped as {rule.replace('_', ' ')}: {counted(count, 'row')}" for rule, count in origin.dropped.items()]
     lines += [f"note: {note}" for note in origin.notes]
     lines.append(f"labels of {origin.labels}" if origin.labels else "no labels")

@@ -15,7 +15,6 @@ from mggcn._io.database import Database, connect, megabytes, one_line_errors
 from mggcn._io.locations import Location
 from mggcn._io.temporary import temporary_folder
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum import _stages
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated
 from mggcn.ethereum._engines import open_engine, stage_files
 from mggcn.ethereum._pipeline import RuleCounts
@@ -171,7 +170,6 @@ class Chain:
                     AS hash
             FROM read_parquet([{listed}]) WHERE copy = ''"""  # noqa: S608 - the paths are quoted
         )
-        assert set(_KINDS) <= set(_stages.CHANGED)
 
     def __contains__(self, address: str) -> bool:
         return bool(self._rows("SELECT 1 FROM rows WHERE src = $a OR dst = $a LIMIT 1", a=address))
@@ -187,7 +185,10 @@ class Chain:
             ORDER BY time, block, hash, src, dst, wei, fee, count""",
             a=address,
         )
-        return [Transaction(str(iso(time)), src, dst, int(wei), int(fee), *more) for time, src, dst, wei, fee, *more in found]
+        return [
+            Transaction(str(iso(time)), src, dst, int(wei), int(fee), *more)
+            for time, src, dst, wei, fee, *more in found
+        ]
 
     def activities(self, addresses: Iterable[str]) -> dict[str, Activity]:
         """The sums of several accounts; of nothing for those without a row."""

@@ -22,7 +22,9 @@ def findings(case: "Case") -> list[str]:
             part: Sum = getattr(one, side)
             if one.label and part.transactions:
                 share = f", {percent(part.wei, whole.wei)} of the ether" if whole.wei else ""
-                lines.append(f"{verb} {counted(whole.accounts, 'account')}, {part.accounts:,} of them {one.label}{share}.")
+                lines.append(
+                    f"{verb} {counted(whole.accounts, 'account')}, {part.accounts:,} of them {one.label}{share}."
+                )
         if flow.branches and whole.accounts > 1:
             first = flow.branches[0]
             share = percent(first.amount.wei, whole.wei)

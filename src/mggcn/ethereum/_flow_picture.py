@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mggcn.ethereum._words import counted, ether, short, when
 
 if TYPE_CHECKING:
-    from mggcn.ethereum._case import Branch, Case, Flow
+    from mggcn.ethereum._case import Case, Flow
     from mggcn.ethereum._chain import Others, Side, Sum
 
 NOTE = (
@@ -24,7 +24,7 @@ NOTE = (
 )
 _LINE, _PAD, _GAP, _HEAD, _TOP = 12.0, 4.5, 6.0, 7.0, 22.0
 _WIDEST = 130.0  # of all arrows on one side of the account
-_LEAST, _MOST_APART = 1.2, 190.0
+_LEAST, _MOST_APART, _LETTER = 1.2, 190.0, 7.0
 _OWN = "this account"
 _HEADINGS = {-2: "two hops before", -1: "paid it", 0: _OWN, 1: "it paid", 2: "two hops after"}
 
@@ -67,7 +67,7 @@ def picture(case: "Case", colours: Mapping[str, str], sides: Sequence["Side"], w
         box: the width of a box.
     """
     scale = _WIDEST / max(1, *(_whole(flow) for flow in (case.received, case.sent)))
-    letters = int((box - 2 * _PAD - 4) / 6.2)
+    letters = int((box - 2 * _PAD - 4) / _LETTER)
     own = case.account.address
     trees = {side: _boxes(own, getattr(case, side), side, scale, colours, letters) for side in sides}
     hops = [0]
@@ -145,14 +145,14 @@ def _box(
 ) -> _Box:
     times = when(amount.first, amount.last)
     exact = f"{ether(amount.wei)} ether ({amount.wei:,} wei) in {counted(amount.transactions, 'transaction')}, {times}"
-    lines = _lines(address, label, letters, f"{ether(amount.wei)} ether")
+    lines = _lines(address, label, letters, f"{ether(amount.wei)} ETH")
     return _Box(lines, f"{_named(address, label)}: {exact}", colours.get(label or ""), width)
 
 
 def _others(others: "Others", width: float, side: "Side") -> list[_Box]:
     if not others.accounts:
         return []
-    what = f"{counted(others.accounts, 'other')}", f"{ether(others.wei)} ether"
+    what = f"{counted(others.accounts, 'other')}", f"{ether(others.wei)} ETH"
     sums = f"{ether(others.wei)} ether ({others.wei:,} wei) in {counted(others.transactions, 'transaction')}"
     verb = "from" if side == "received" else "to"
     return [_Box(what, f"{verb} {counted(others.accounts, 'other account')}: {sums}", None, width)]
@@ -198,29 +198,42 @@ def _arrows(near: _Box, boxes: Sequence[_Box], step: int, box: float) -> list[st
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], box: _Box) -> str:
-    (x0, y0), (x1, y1) = start, end
-    tip, middle, half = x1 - _HEAD, (x0 + x1 - _HEAD) / 2, box.width / 2 + 2.5
+    """A ribbon of the same height everywhere, and its head."""
+    (x0, y0), (x1, y1), half = start, end, box.width / 2
+    tip, middle = x1 - _HEAD, (x0 + x1 - _HEAD) / 2
+    upper = (
+        f"M{_n(x0)} {_n(y0 - half)}C{_n(middle)} {_n(y0 - half)} {_n(middle)} {_n(y1 - half)} {_n(tip)} {_n(y1 - half)}"
+    )
+    lower = f"V{_n(y1 + half)}C{_n(middle)} {_n(y1 + half)} {_n(middle)} {_n(y0 + half)} {_n(x0)} {_n(y0 + half)}Z"
     colour = f' style="color:{box.colour}"' if box.colour else ""
+    over = half + 2.5
     return (
         f'<g class="arrow{" known" if box.colour else ""}"{colour}><title>{escape(box.tooltip)}</title>'
-        f'<path d="M{_n(x0)} {_n(y0)}C{_n(middle)} {_n(y0)} {_n(middle)} {_n(y1)} {_n(tip)} {_n(y1)}" '
-        f'stroke-width="{_n(box.width)}"/>'
-        f'<polygon points="{_n(tip)},{_n(y1 - half)} {_n(x1)},{_n(y1)} {_n(tip)},{_n(y1 + half)}"/></g>'
+        f'<path d="{upper}{lower}"/>'
+        f'<polygon points="{_n(tip)},{_n(y1 - over)} {_n(x1)},{_n(y1)} {_n(tip)},{_n(y1 + over)}"/></g>'
     )
 
 
 def _drawn(box: _Box, width: float, height: float, kind: str = "") -> str:
     top = box.y - height / 2
-    stripe = f'<rect class="stripe" x="{_n(box.x)}" y="{_n(top)}" width="4" height="{_n(height)}" fill="{box.colour}"/>'
+    stripe = (
+        f'<rect x="{_n(box.x)}" y="{_n(top)}" width="4" height="{_n(height)}" style="fill:{box.colour};stroke:none"/>'
+    )
+    left, room = box.x + _PAD + 4, width - 2 * _PAD - 4
     first = box.y - len(box.lines) * _LINE / 2 + _LINE - 2.5
     lines = "".join(
-        f'<text x="{_n(box.x + _PAD + 4)}" y="{_n(first + number * _LINE)}">{escape(line)}</text>'
+        f'<text x="{_n(left)}" y="{_n(first + number * _LINE)}"{_fitted(line, room)}>{escape(line)}</text>'
         for number, line in enumerate(box.lines)
     )
     return (
-        f'<g class="box {kind}"><title>{escape(box.tooltip)}</title><rect x="{_n(box.x)}" y="{_n(top)}" '
+        f'<g class="{kind or "box"}"><title>{escape(box.tooltip)}</title><rect x="{_n(box.x)}" y="{_n(top)}" '
         f'width="{_n(width)}" height="{_n(height)}" rx="2"/>{stripe if box.colour else ""}{lines}</g>'
     )
+
+
+def _fitted(line: str, room: float) -> str:
+    """Squeeze a line that a wide font may not fit into its box."""
+    return f' textLength="{_n(room)}" lengthAdjust="spacingAndGlyphs"' if len(line) * _LETTER > room else ""
 
 
 def _n(value: float) -> str:

@@ -7,6 +7,10 @@ const state = { first: 0, by: "time", rises: true, way: "", text: "" };
 const part = (name) => document.querySelector(`#transactions [data-part="${name}"]`);
 const all = file.rows.map((row) => Object.fromEntries(columns.map((name, number) => [name, row[number]])));
 
+const headings = [...document.querySelectorAll("#transactions th")];
+/* What a row is sorted by: the other account and its label depend on the direction. */
+const keyOf = (row) => ({ account: row.direction === "in" ? row.from : row.to, label: row.direction === "in" ? row.from_label : row.to_label }[state.by] ?? row[state.by]);
+
 const short = (text) => text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-4)}` : text;
 const kept = () => all.filter((row) => (!state.way || row.direction === state.way)
   && (!state.text || columns.some((name) => String(row[name]).toLowerCase().includes(state.text))));
@@ -24,23 +28,26 @@ function cellOf(text, title, kind) {
 }
 
 function showRows() {
-  const found = kept().sort((one, other) => (state.rises ? 1 : -1) * order(String(one[state.by]), String(other[state.by])));
+  const found = kept().sort((one, other) => (state.rises ? 1 : -1) * order(keyOf(one), keyOf(other)));
   state.first = Math.max(0, Math.min(state.first, found.length - 1 - (found.length - 1) % ROWS));
   const shown = found.slice(state.first, state.first + ROWS);
   part("rows").replaceChildren(...shown.map((row) => {
     const line = document.createElement("tr"), other = row.direction === "in" ? row.from : row.to;
-    const label = row.direction === "in" ? row.from_label : row.to_label;
-    line.append(
-      cellOf(row.time.replace("T", " ").replace("Z", ""), "", "when"), cellOf(row.direction),
-      cellOf(row.direction === "none" ? "–" : short(other), other), cellOf(row.direction === "none" ? "" : label),
-      cellOf(row.shown, `${row.wei} wei`, "number"), cellOf(row.kind), cellOf(short(row.hash), row.hash));
+    const own = row.direction === "none", label = row.direction === "in" ? row.from_label : row.to_label;
+    const cells = {
+      time: () => cellOf(row.time.replace("T", " ").replace("Z", "")), direction: () => cellOf(row.direction),
+      account: () => cellOf(own ? "–" : short(other), other), label: () => cellOf(own ? "" : label),
+      wei: () => cellOf(row.shown, `${row.wei} wei`, "number"), kind: () => cellOf(row.kind),
+      hash: () => cellOf(short(row.hash), row.hash),
+    };
+    line.append(...headings.map((heading) => cells[heading.dataset.by]()));
     return line;
   }));
   part("range").textContent = found.length
     ? `${(state.first + 1).toLocaleString("en")} to ${(state.first + shown.length).toLocaleString("en")} of ${found.length.toLocaleString("en")}` : "none";
   part("back").disabled = state.first === 0;
   part("on").disabled = state.first + ROWS >= found.length;
-  for (const heading of document.querySelectorAll("#transactions th")) {
+  for (const heading of headings) {
     heading.setAttribute("aria-sort", heading.dataset.by !== state.by ? "none" : state.rises ? "ascending" : "descending");
   }
 }
