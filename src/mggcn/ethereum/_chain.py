@@ -140,6 +140,9 @@ def open_chain(
         database = connect(folder, megabytes(memory))
         try:
             paths = [file.path for file in stage_files(work, "transactions")]
+            file = str(folder / "rows.duckdb").replace("'", "''")
+            database.execute(f"ATTACH '{file}' AS chain")
+            database.execute("USE chain")
             yield Chain(database, paths, tally, names, simulated=simulated)
         finally:
             database.close()
@@ -149,7 +152,7 @@ class Chain:
     """The transactions of a chain.
 
     Args:
-        database: in which the rows are a view.
+        database: gets the rows as a table.
         files: the stage ``transactions``, with hash and block.
         tally: what the rules did.
         names: of the files that were read.
@@ -164,7 +167,7 @@ class Chain:
         kinds = " ".join(f"WHEN {flag} THEN '{words}'" for flag, words in _KINDS.items())
         listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
         self._rows(
-            f"""CREATE VIEW rows AS SELECT src, dst, time, wei, fee, count, moves, block, failed, genesis,
+            f"""CREATE TABLE rows AS SELECT src, dst, time, wei, fee, count, moves, block, failed, genesis,
                 CASE {kinds} ELSE '' END AS kind,
                 CASE WHEN regexp_matches(split_part(hash, '/', 1), '{_HASH}') THEN split_part(hash, '/', 1) ELSE '' END
                     AS hash
