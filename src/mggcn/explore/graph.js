@@ -66,10 +66,12 @@ function graphOf(answer, width) {
       },
       {
         type: "text", from: { data: "node" }, interactive: false, zindex: 2,
-        encode: {
-          enter: { text: { field: "datum.name" }, fill: { value: ink() }, fontSize: { value: 11 }, baseline: { value: "bottom" }, align: { value: "center" } },
-          update: { x: { field: "x" }, y: { signal: "datum.y - sqrt(datum.size) / 2 - 3" } },
-        },
+        encode: { enter: { text: { field: "datum.name" }, fill: { value: ink() }, fontSize: { value: 11 } } },
+        /* Names are inside the picture and overlap neither nodes nor each other; those without room are left out. */
+        transform: [{
+          type: "label", size: { signal: "[width, height]" }, anchor: ["top", "bottom", "right", "left"], offset: [3],
+          padding: 0, avoidBaseMark: true, sort: { field: "datum.datum.area", order: "descending" },
+        }],
       },
     ],
   };
