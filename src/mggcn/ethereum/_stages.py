@@ -34,6 +34,14 @@ DROPPED = {
     "duplicate": "another row has the same hash; without hashes, an equal row is in another file",
     "reorganised": "a row of a higher block has the same hash",
 }
+_UNREAD = {
+    "no_time": "spelled_time",
+    "malformed_sender": "spelled_sender",
+    "malformed_receiver": "spelled_receiver",
+    "no_value": "spelled_value",
+    "unknown_status": "spelled_status",
+}
+"""What a rule could not read, for messages."""
 INTENDED = ("later", "duplicate", "reorganised")
 """The rules that drop rows which can be read; all others drop rows that cannot."""
 CHANGED = {
@@ -59,7 +67,7 @@ _COMPARED = (*_ENDS, "part", "block", "time", "wei", "fee", "count", "failed", "
 
 STAGES: dict[str, dict[str, str]] = {
     "rows": {"src": TEXT, "dst": TEXT, "hash": TEXT, "block": INT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
-    | {"moves": FLAG, "dropped": TEXT}
+    | {"moves": FLAG, "dropped": TEXT, "unread": TEXT}
     | dict.fromkeys(CHANGED, FLAG),
     "transactions": {"src": TEXT, "dst": TEXT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
     | {"moves": FLAG, "copy": TEXT}
@@ -118,7 +126,8 @@ def apply_rules(
         moves=~(rows.failed | rows.itself | rows.genesis | (rows.creation & ~rows.made)),
         dropped=_dropped(rows, inputs.as_of, latest, any_ids),
     )
-    rows = _with_keys(rows, roles, internal, alone)
+    unread = [(rows.dropped == rule, rows[spelled]) for rule, spelled in _UNREAD.items()]
+    rows = _with_keys(rows.mutate(unread=ibis.cases(*unread, else_="")), roles, internal, alone)
     changes = [rows[end] != rows[f"spelled_{end}"] for end in _ENDS]
     return rows.mutate(
         src=rows.genesis.ifelse(rows.receiver, rows.sender),
@@ -160,6 +169,11 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         no_receipt=column["receipt"].isnull() if "receipt" in column else ibis.literal(False),
         **ends,
         **spelled,
+        spelled_time=_text(column, "time"),
+        spelled_value=_text(column, "eth" if "eth" in roles else "value"),
+        spelled_status=ibis.cases(*zip(unreadable, flags.values(), strict=True), else_="")
+        if flags
+        else ibis.literal(""),
         below_one_wei=table.point_cut if "eth" in roles else ibis.literal(False),
     )
 

@@ -3,7 +3,7 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.experiments._charts import OKABE_ITO, SHAPES, as_spec, require_altair, sized
+from mggcn.experiments._charts import OKABE_ITO, SHAPES, Spec, as_spec, colours, require_altair, second_marks, sized
 from mggcn.experiments._classes import class_table, ranking_table
 from mggcn.experiments._definition import (
     ABLATIONS,

@@ -149,13 +149,9 @@ class Ledger:
         names = sorted(groups, key=lambda name: (-sum(one.wei for one in groups[name]), name))
         branches = []
         for name in names[:BRANCHES]:
-            times = [one.time for one in groups[name]]
-            within = (
-                (lambda time, end=max(times): time <= end)
-                if side == "received"
-                else (lambda time, start=min(times): time >= start)
-            )
-            further = self._by_other(name, side, within)
+            low, high = min(one.time for one in groups[name]), max(one.time for one in groups[name])
+            first, last = (0, high) if side == "received" else (low, 1 << 62)
+            further = self._by_other(name, side, range(first, last + 1).__contains__)
             leaves = sorted(further, key=lambda leaf: (-sum(one.wei for one in further[leaf]), leaf))
             branches.append(
                 {

@@ -1,8 +1,8 @@
 """The case file of an account: every fact is computed again by other means."""
 
 import json
-import random
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -33,8 +33,8 @@ def differences(stated: Any, expected: Any, where: str = "") -> list[str]:
 def check(transactions: Path, label_file: Path, folder: Path) -> None:
     labels, _ = read_labels(label_file)
     ledger = Ledger(transactions, labels)
-    names = random.Random(5).sample(sorted(ledger.of), NUM_ACCOUNTS - 20)
-    names += random.Random(6).sample(sorted(set(labels) & set(ledger.of)), 20)
+    draws = Random(5)  # noqa: S311
+    names = draws.sample(sorted(ledger.of), NUM_ACCOUNTS - 20) + draws.sample(sorted({*labels} & {*ledger.of}), 20)
     wrong = []
     with open_chain(BuildInputs((transactions,)), folder / "case") as chain:
         assert chain.addresses() == sorted(ledger.of)
