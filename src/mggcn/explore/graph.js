@@ -13,7 +13,7 @@ function graphOf(answer, width) {
     },
   }));
   return {
-    width, height: GRAPH_HEIGHT, padding: { top: 24, left: 0, right: 0, bottom: 0 }, autosize: "none",
+    width, height: GRAPH_HEIGHT, padding: { top: 28, left: 0, right: 0, bottom: 0 }, autosize: "none",
     title: { text: `Picks of ${short(answer.nodes[0].id)} over ${number(answer.draws)} draws`, frame: "group" },
     signals: [
       { name: "dragged", value: null, on: [{ events: "@node:pointerdown", update: "item()" }, { events: "window:pointerup", update: "null" }] },
