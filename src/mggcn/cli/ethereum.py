@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 from cyclopts.types import NonNegativeInt, NormFloat
 
 from mggcn.cli.alerts import alerts
+from mggcn.cli.case import case
 from mggcn.cli.options import Device, Settings, Switch
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 app = App(name="ethereum", help="From transactions to data sets of accounts, and to a list of alerts.")
 app.command(alerts)
+app.command(case)
 
 _MOST_SHOWN = 12
 
