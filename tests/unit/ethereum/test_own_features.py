@@ -40,9 +40,9 @@ def test_columns_follow_the_thirteen(transactions: Path) -> None:
     plain = build(BuildInputs((transactions,)), transactions.parent / "plain").dataset
     data = built(transactions, f"{HEAD}{A[2:].upper()},3,NO\n{C},1,\n{address(99)},100,US\n")
     own = ("risk", "risk is empty", "country=NO", "country=US", "country is empty")
-    assert data.feature_names == (*features.NAMES, *own)
-    assert np.array_equal(data.x[:, :13], plain.x)
-    assert data.x[:, 13:].tolist() == [
+    assert data.feature_names == (*features.THIRTEEN, *features.ROLE_FEATURES, *own)
+    assert np.array_equal(data.x[:, :15], plain.x)
+    assert data.x[:, 15:].tolist() == [
         [3, 0, 1, 0, 0],
         [2, 1, 0, 0, 1],
         [1, 0, 0, 0, 1],
@@ -60,7 +60,7 @@ def test_columns_follow_the_thirteen(transactions: Path) -> None:
     [
         ("name,risk\n", "column 'address' is missing"),
         ("address\n", "has no column but address"),
-        (f"address,balance\n{A},1\n", "column 'balance' is one of the thirteen features; give it another name"),
+        (f"address,balance\n{A},1\n", "column 'balance' is one of the features of accounts; give it another name"),
         (f"address,risk\n{A},1\n{A},2\n", "line 3: address .* is listed twice"),
         ("address,risk\nme,1\n", "line 2: 'me' is not an address"),
         (f"address,risk\n{address(99)},1\n", "none of its 1 accounts has a transaction"),
