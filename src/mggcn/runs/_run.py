@@ -201,7 +201,7 @@ class Ensemble:
         if not data.feature_names:
             raise InputError(f"{data.name}: no reasons from its features: they have no names")
         targets, on = targets_of(data, nodes, None), choose_device(device)
-        scorers = [Scorer.of(run, data, on, draws, calibrated=False) for run in self.runs]
+        scorers = [Scorer.of(run, data, on, draws, calibrated=False) for run in self._together()]
         return reasons_of(scorers, targets, np.full(targets.size, self.classes.index(label)))
 
     def embed(
