@@ -263,7 +263,7 @@ class Chain:
         ]
 
     def hops(self, side: Side, times: Mapping[str, int], most: int) -> dict[str, Hop]:
-        """What several accounts sent since a time of each, or received until it; amounts above zero only.
+        """What several accounts sent since a time of each, or received until it, by pairs that moved any ether.
 
         Args:
             side: ``sent`` since the time, or ``received`` until it.
@@ -275,8 +275,8 @@ class Chain:
             f"""WITH wanted AS (SELECT unnest($names) AS name, unnest($times) AS bound),
             pairs AS (
                 SELECT name, {other} AS other, sum(count) AS count, sum(wei) AS wei, min(time) AS low, max(time) AS high
-                FROM rows JOIN wanted ON {own} = name AND time {within} bound WHERE moves AND wei > 0
-                GROUP BY name, {other}),
+                FROM rows JOIN wanted ON {own} = name AND time {within} bound WHERE moves
+                GROUP BY name, {other} HAVING sum(wei) > 0),
             sorted AS (SELECT *, row_number() OVER (PARTITION BY name ORDER BY wei DESC, other) AS position FROM pairs),
             named AS (SELECT *, CASE WHEN position <= $most THEN other END AS account FROM sorted)
             SELECT name, account, sum(count), sum(wei), count(*), min(low), max(high) FROM named
