@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mggcn.errors import InputError
+from mggcn.methods.published import Preset
 from mggcn.methods.settings import pairs
 
 SECTIONS = ("pick", "prepare", "epoch", "wait", "baselines")
@@ -14,7 +15,7 @@ LIBRARIES = ("pyg", "dgl")
 BASELINES = ("gcn", "graphsage-mean", "cluster-gcn", "graphsaint", "sgc", "sign", "node2vec")
 """The methods that other libraries have, too."""
 
-PRESETS = ("paper", "default")
+PRESETS: tuple[Preset, ...] = ("paper", "default")
 
 _ONLY_BY_NAME = ("wait", "baselines")  # they take long
 _WITH_LIBRARIES = ("epoch", "baselines")
@@ -35,7 +36,7 @@ class Options:
     batch_size: int = 256
     repeats: int = 5
     runs: int = 1
-    preset: str = "paper"
+    preset: Preset = "paper"
     steps: int | None = None
     library_steps: int = 24
     methods: Sequence[str] = ()
