@@ -8,6 +8,8 @@ SMALL_SETTINGS: dict[str, dict[str, object]] = {
     **{name: {"walks": 3, "length": 8, "dim": 8} for name in ("deepwalk", "node2vec")},
     "random-forest": {"trees": 5, "threads": 1},
     "graphsaint": {"presample": 2, "roots": 10},
+    "mg-gcn": {"portfolio": "none"},
+    "mg-gcn as a portfolio": {},
     "gcn full": {"batches": "full"},
     "cluster-gcn in parts": {"parts": 6, "parts_per_batch": 2},
     "fastgcn over all nodes": {"candidates": "all", "precompute": False},

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mggcn.errors import InputError
-from mggcn.methods.published import Preset
+from mggcn.methods import Preset
 from mggcn.methods.settings import pairs
 
 SECTIONS = ("pick", "prepare", "epoch", "wait", "baselines")

@@ -251,20 +251,20 @@ def notes(roles: Mapping[str, str], kind: str, columns: Sequence[str]) -> list[s
     return lines
 
 
-def transactions(rows: Table) -> Table:
+def transactions(rows: Table, also: Sequence[str] = ()) -> Table:
     """Return the rows that no rule dropped; ``copy`` is the rule that drops a copy, empty for rows to keep.
 
     Of several rows with one hash the row in the highest block is kept: after a fork the longer chain won.
     """
     kept = rows.filter(rows.dropped == "")
-    columns = [name for name in STAGES["transactions"] if name != "copy"]
+    columns = [*(name for name in STAGES["transactions"] if name != "copy"), *also]
     unnamed = kept.filter(kept.hash == "").select(*columns, copy=ibis.literal(""))
     named = kept.filter(kept.hash != "")
     order = [named[name].desc() for name in ("block", "time", "moves", "fee", "wei", "src", "dst", "count", *CHANGED)]
     position = ibis.row_number().over(group_by=named.hash, order_by=order)
     older = named.block < named.block.max().over(group_by=named.hash)
     copy = ibis.cases((position == 0, ""), (older, "reorganised"), else_="duplicate")
-    return unnamed.union(named.select(*columns, copy=copy)).select(*STAGES["transactions"])
+    return unnamed.union(named.select(*columns, copy=copy)).select(*STAGES["transactions"], *also)
 
 
 def store_stages(

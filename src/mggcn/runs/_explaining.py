@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.block import EDGE_VALUES, Batch, Block
-from mggcn.data import UNLABELLED, Dataset, Features, Measure, as_features, plain
+from mggcn.data import BACKGROUND, UNLABELLED, Dataset, Features, Measure, as_features, plain
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
 from mggcn.methods.mg_gcn import MixGrained
@@ -42,7 +42,6 @@ from mggcn.training import Scaled, Scaler, View, log_odds
 if TYPE_CHECKING:
     import pandas
 
-    from mggcn.runs._run import Run
 
 _STEPS = (32, 128, 512)
 _FEW_STEPS, _FEWEST = 32, 4  # of many nodes, whose contributions are only ranked: of all draws, and of a draw
@@ -68,7 +67,7 @@ class Explanation:
         picks: the leave-one-out effects of the picks; empty for methods without picks.
         pick_ids: the user's ids of the picks.
         relations: what the features of neighbours contribute through each group of relations that the method averages
-            apart, by the name of the group; empty if there is only one.
+            apart, by the name of the group; empty if there is only one, or if several runs differ in them.
         pick_edges: for each pick, its edges with the node, as the node sees them.
     """
 
@@ -139,7 +138,8 @@ def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, l
     ]
     probabilities = np.mean([torch.stack(of_run).exp().mean(dim=0).numpy() for of_run in draws], axis=0)
     label = int(probabilities.argmax()) if label is None else label
-    parts = [_attribute(scorer, node, label, logits=logits) for scorer in scorers]
+    groups = _groups(scorers)
+    parts = [_attribute(scorer, node, label, len(groups), logits=logits) for scorer in scorers]
     target, others, value, baseline, through = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
     pickers = [scorer for scorer in scorers if scorer.picker is not None]
     drawn = [scorer.leave_one_out(node, draw) for scorer in pickers for draw in range(scorer.inference.draws)]
@@ -159,29 +159,32 @@ def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, l
         others,
         tuple(picks),
         tuple(ids[1:]),
-        dict(zip(_groups(run), through.tolist(), strict=True)),
+        dict(zip(groups, through.tolist(), strict=True)),
         tuple(between(data.graph, node, pick.node) for pick in picks),
     )
 
 
-def _groups(run: "Run") -> dict[str, tuple[int, ...]]:
-    """The groups of relations that the run's method averages apart, by name, if there are several."""
-    method = run.plan.method
-    if not isinstance(method, MixGrained):
-        return {}
-    return method.relations_apart(int(run.record.dataset["num_features"]), run.record.edges)
+def _groups(scorers: Sequence[Scorer]) -> dict[str, tuple[int, ...]]:
+    """The groups of relations that the methods of all runs average apart, by name; empty if they differ in them."""
+    found = []
+    for run in (scorer.run for scorer in scorers):
+        method, num_features, edges = run.plan.method, int(run.record.dataset["num_features"]), run.record.edges
+        found.append(method.relations_apart(num_features, edges) if isinstance(method, MixGrained) else {})
+    return found[0] if all(each == found[0] for each in found) else {}
 
 
-def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+def contributions(
+    scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.int64], groups: int
+) -> NDArray[np.float64]:
     """[n, 1 + groups, num_features] what features contribute to the log-odds of a class of each node.
 
     The first part are the features of the node and of all others; where a method averages over groups of relations
-    apart, the others are what features contribute through each group, and are not in the first. They are means over
-    the draws of the scorer, with a fixed number of steps that the draws share.
+    apart, ``groups`` of them, the others are what features contribute through each group, and are not in the first.
+    They are means over the draws of the scorer, with a fixed number of steps that the draws share.
     """
     draws = scorer.inference.draws
     steps = max(_FEWEST, -(-_FEW_STEPS // draws))
-    width, groups = int(scorer.run.record.dataset["num_features"]), len(_groups(scorer.run))
+    width = int(scorer.run.record.dataset["num_features"])
     inputs, device = scorer.inference.view.inputs, scorer.inference.compute.device
     view = scorer.inference.multiplied(nodes.size)
     result = np.empty((nodes.size, 1 + groups, width))
@@ -227,7 +230,7 @@ def _check_attributable(scorers: Sequence[Scorer]) -> None:
 
 
 def _attribute(
-    scorer: Scorer, node: int, label: int, *, logits: bool
+    scorer: Scorer, node: int, label: int, groups: int, *, logits: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float, NDArray[np.float64]]:
     """The contributions of a node's own features and of all others, the value, and the baseline; means over draws.
 
@@ -257,7 +260,6 @@ def _attribute(
         width = int(scorer.run.record.dataset["num_features"])
         total, target = ((part * gradient).double().view(-1, width).sum(dim=0).numpy() for part in (rows, of_target))
         in_part = (rows * gradient).double().sum(dim=0).view(-1, width).sum(dim=1).numpy()
-        groups = len(_groups(scorer.run))
         through = in_part[1:].reshape(groups, -1).sum(axis=1) if groups else np.empty(0)
         parts.append((target, total - target, end, start, through))
     target, others, end, start, through = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
@@ -330,9 +332,10 @@ def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDAr
     if not nodes.size:
         return []
     run, data = scorers[0].run, scorers[0].dataset
-    effects = np.mean([contributions(scorer, nodes, labels) for scorer in scorers], axis=0)
+    groups = _groups(scorers)
+    effects = np.mean([contributions(scorer, nodes, labels, len(groups)) for scorer in scorers], axis=0)
     known = labels_in(data, run.classes, np.arange(data.num_nodes))
-    words = _Words(_matched(scorers[0]), known, run.classes, _groups(run), reads_edges=bool(run.plan.method.edge_parts))
+    words = _Words(_matched(scorers[0]), known, run.classes, groups, reads_edges=bool(run.plan.method.edge_parts))
     found = []
     for node, label, of_node in zip(nodes.tolist(), labels.tolist(), effects, strict=True):
         evidence = words.edge(node, label)
@@ -371,7 +374,7 @@ class _Words:
 
     def edge(self, node: int, label: int) -> list[str]:
         """The heaviest edge of a node with one that is known to be of a class, if anything is known of edges."""
-        if self._data.graph.schema.is_plain or not self._reads_edges:
+        if self._data.graph.schema.is_plain or not self._reads_edges or self._classes[label] == BACKGROUND:
             return []
         others = self._known == label
         others[node] = False
@@ -392,7 +395,11 @@ class _Words:
         measure = self._data.measures.get(name) or plain(name)
         text = measure.text(stored)
         members = self._members(node, label, measure) if measure.counts else 0
-        return f"{text}, {members:,} of them known {self._classes[label]}" if members else text
+        if not members or self._classes[label] == BACKGROUND:  # of which nothing is known
+            return text
+        if measure.number(stored) == "1":
+            return f"{text}, a known {self._classes[label]}"
+        return f"{text}, {members:,} of them {'a ' * (members == 1)}known {self._classes[label]}"
 
     def _mean(self, node: int, column: int, name: str, group: str) -> str:
         graph = self._data.graph

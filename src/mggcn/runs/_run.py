@@ -8,7 +8,7 @@ several recipes was selected, these are those of the best, and ``members/1`` and
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +33,7 @@ from mggcn.runs._explaining import Explanation, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._matching import SPLIT, SplitIds, match, parts_of, targets_of
 from mggcn.runs._plan import Plan
-from mggcn.runs._predictions import Embeddings, Predictions, Thresholds, validation_nodes
+from mggcn.runs._predictions import Embeddings, Predictions, Thresholds, check_base_rates, validation_nodes
 from mggcn.runs._scorer import Nodes, Probabilities, Scorer
 from mggcn.training import (
     ALONE,
@@ -123,6 +123,7 @@ class Ensemble:
         ids: Iterable[object] | None = None,
         reasons: int = 0,
         at_precision: float | None = None,
+        base_rates: Mapping[str, float] | None = None,
         draws: int | None = None,
         calibrated: bool = True,
         device: str | torch.device = "auto",
@@ -143,6 +144,8 @@ class Ensemble:
                 names of features, and a method whose scores have gradients; others warn.
             at_precision: choose for each class the lowest probability with this precision on the validation nodes of
                 the runs; nodes that reach it are alerts. Needs the training data.
+            base_rates: the share of all nodes that some classes have; thresholds of ``at_precision`` have their
+                precision there, instead of where the share is that among the validation nodes.
             draws: the number of independent draws of the picks to average over; as in the evaluation if None.
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
                 probable class does not depend on it. For other than the evaluation's draws it is fitted on as
@@ -156,6 +159,7 @@ class Ensemble:
             raise InputError(f"{data.name}: no reasons from its features: they have no names")
         targets, on = targets_of(data, nodes, ids), choose_device(device)
         share = ranks.part(targets.size)
+        check_base_rates(base_rates or {}, self.classes, at_precision)
         validated = validation_nodes(self.runs, data, at_precision) if at_precision is not None else None
 
         def prepared(graph: Dataset) -> list[Scorer]:
@@ -170,8 +174,35 @@ class Ensemble:
             trained, val = validated
             p = _collected(_mean_chunks(scorers if trained is data else prepared(trained), val), None)
             of_val = Predictions(trained, val, p, parts_of(self.runs, trained, val), self.runs)
-            found = replace(found, thresholds=Thresholds.of(at_precision, of_val))
+            found = replace(found, thresholds=Thresholds.of(at_precision, of_val, base_rates))
         return replace(found, reasons=_reasons(found, scorers, reasons, share)) if reasons else found
+
+    def reasons(
+        self,
+        dataset: "Dataset | Data | None" = None,
+        nodes: ArrayLike | None = None,
+        *,
+        label: str,
+        draws: int | None = None,
+        device: str | torch.device = "auto",
+    ) -> list[list[str]]:
+        """At most three reasons in words for a class of each node, the strongest first, whatever class is predicted.
+
+        Args:
+            dataset: as in :meth:`predict`, like all that follow; it needs names of features.
+            nodes: all nodes when None.
+            label: the name of the class.
+            draws: the number of draws to average over.
+            device: of the model.
+        """
+        if label not in self.classes:
+            raise unknown("class", label, self.classes)
+        data = self._data(dataset, "reasons")
+        if not data.feature_names:
+            raise InputError(f"{data.name}: no reasons from its features: they have no names")
+        targets, on = targets_of(data, nodes, None), choose_device(device)
+        scorers = [Scorer.of(run, data, on, draws, calibrated=False) for run in self.runs]
+        return reasons_of(scorers, targets, np.full(targets.size, self.classes.index(label)))
 
     def embed(
         self,
@@ -187,11 +218,11 @@ class Ensemble:
         These are the last hidden units for ``mlp``, ``sign``, ``sagn`` and ``gamlp``, the propagated features for
         ``sgc``, and the embedding itself for ``deepwalk`` and ``node2vec``. In graph convolutions they are what the
         last layer aggregates: the target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``,
-        ``pool`` and ``lstm``, their sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat``
-        or a PyG convolution, gives the target's hidden row below it. ``label-propagation`` and ``random-forest`` have
-        none, and raise InputError, as does a module of your own without a method ``hidden(rows, blocks)``, and an
-        ensemble of several runs, whose representations have no mean. Those of a run of a portfolio are of its best
-        recipe alone.
+        ``pool`` and ``lstm``, their sum for ``gcn``; the input row for MG-GCN's ``linear_path`` is left out.
+        A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives the target's
+        hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError, as does a
+        module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
+        representations have no mean. Those of a run of a portfolio are of its best recipe alone.
 
         Args:
             dataset: as in :meth:`predict`, like all that follow.
@@ -525,7 +556,7 @@ def _collected(chunks: Iterator[Probabilities], folder: Path | None) -> Probabil
 
 def _reasons(predictions: Predictions, scorers: Sequence[Scorer], count: int, share: slice) -> dict[int, list[str]]:
     """The reasons of the first rows of each class in a share of all; a warning if a method gives none."""
-    rows = np.flatnonzero(predictions.ranks[share] <= count) + share.start
+    rows = np.flatnonzero(predictions.positions_in_class[share] <= count) + share.start
     try:
         reasons = reasons_of(scorers, predictions.nodes[rows], predictions.class_index[rows])
     except InputError as error:

@@ -39,6 +39,10 @@ from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
 MEMBERS = [{}, {"conv": "pool"}, {"skip_self": False, "padding": "none", "picks": 6}]
+EQUAL = {"portfolio": "auto"} | {
+    name: value for table in published.portfolio("mg-gcn") for name, value in table.items()
+}
+"""Settings with which all recipes of the default are the same."""
 FEW = {"portfolio": "auto", "epochs": 6, "hidden": 8}
 
 
@@ -113,7 +117,7 @@ def test_mg_gcn_trains_a_portfolio_unless_a_setting_switches_it_off(small: Datas
         ("mg-gcn", {"portfolio": "none"}, "default"),
         ("mg-gcn", {"portfolio": "auto"}, "paper"),
         ("mlp", {"portfolio": "auto"}, "default"),
-        ("mg-gcn", {"portfolio": "auto", "conv": "gcn", "skip_self": True, "padding": "target", "picks": 3}, "default"),
+        ("mg-gcn", EQUAL, "default"),
     ],
 )
 def test_other_plans_are_of_one_recipe_and_name_no_portfolio(
@@ -131,7 +135,8 @@ def test_other_plans_are_of_one_recipe_and_name_no_portfolio(
 def test_given_settings_are_those_of_every_recipe_and_equal_recipes_count_once(small: Dataset) -> None:
     plan = resolve("mg-gcn", small, {"portfolio": "auto", "conv": "lstm"})
     assert {recipe.values["conv"] for recipe in plan.recipes} == {"lstm"}
-    assert len(plan.recipes) == 2
+    rest = [{name: value for name, value in table.items() if name != "conv"} for table in published.portfolio("mg-gcn")]
+    assert len(plan.recipes) == len([table for number, table in enumerate(rest) if table not in rest[:number]])
     of_object = resolve(MixGrained(conv="gat", picks=3), small, {"portfolio": "auto"})
     assert {(recipe.values["conv"], recipe.values["picks"]) for recipe in of_object.recipes} == {("gat", 3)}
     of_training = resolve("mg-gcn", small, training=Training(portfolio="auto", lr=0.5), members=None)
@@ -426,6 +431,17 @@ def test_reports_count_a_portfolio_as_one_run(mean_run: Run, tmp_path: Path) -> 
     other = replace(mean_run.others[0].record, seed=1, portfolio=mean_run.record.portfolio)
     assert [len(row.records) for row in group([mean_run.record, other])[0].rows] == [2]
     assert unpack(json.loads(without_checksum(pack([section]).encode())), {})[1][0].portfolio is not None
+
+
+def test_seeds_that_select_other_recipes_are_packed_in_one_row(mean_run: Run) -> None:
+    first = mean_run.record
+    assert first.portfolio is not None
+    others = [replace(member, selected=index == 1) for index, member in enumerate(first.portfolio)]
+    second = replace(first, seed=1, settings=first.settings | others[1].settings, portfolio=others)
+    (section,) = group([first, second])
+    assert len(section.rows) == 1
+    _, found = unpack(json.loads(without_checksum(pack([section]).encode())), {})
+    assert [record.settings for record in found] == [first.settings, second.settings]
 
 
 # After training

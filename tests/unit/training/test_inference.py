@@ -103,7 +103,7 @@ def test_at_most_so_many_nodes_are_used_for_calibration_and_ranking(
     used: list[int] = []
     choose = testing.choose_temperature
     monkeypatch.setattr(testing, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
-    record = mggcn.fit(small, settings=SETTINGS, device="cpu").record
+    record = mggcn.fit(small, settings=SETTINGS | {"portfolio": "none"}, device="cpu").record
     assert used == [6]
     assert record.ranking.ks == [1, 2, 5]
     assert np.sum(record.test_confusion) == small.split.test.size > 5
