@@ -209,7 +209,7 @@ class MGGCN(Stack):
         scores = super().forward(x, blocks)
         if self.direct is None:
             return scores
-        own = self.direct(x)
+        own: Tensor = self.direct(x)
         for block in blocks:
             own = own.index_select(0, block.root)
         return scores + own
