@@ -19,8 +19,9 @@ The settings with ``preset = "default"`` in ``src/mggcn/methods/published.toml``
 
     python benchmarks/recipes.py recipes.toml cora citeseer pubmed --folds 4 --jobs 16 --out recipes.jsonl
 
-With ``--keep FOLDER``, the probabilities of every run are kept there, from which ``benchmarks/portfolios.py`` says what
-portfolios of the recipes would have scored.
+A second call continues: runs that are in the file of results are not repeated. With ``--keep FOLDER``, the
+probabilities of every run are kept there, from which ``benchmarks/portfolios.py`` says what portfolios of the recipes
+would have scored.
 """
 
 import argparse
@@ -145,11 +146,16 @@ def main() -> None:
         options.keep.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * options.minutes
     rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    lines = options.out.read_text().splitlines() if options.out.exists() else []
+    for row in map(json.loads, lines):
+        rows[name_of(row["dataset"], row["settings"])].append(row)
+    finished = {(name, row["seed"]) for name, group in rows.items() for row in group}
     work = [
         (name, options.method, options.preset, recipe, run, options.folds, options.device, options.keep)
         for run in range(options.folds * options.seeds)
         for name in options.datasets
         for recipe in candidates(options.recipes, options.random, options.seed)
+        if (name_of(Path(name).stem, recipe), run) not in finished
     ]
     with ProcessPoolExecutor(options.jobs) as pool, options.out.open("a") as file:
         waiting = [pool.submit(measure, *item) for item in work]
@@ -171,7 +177,12 @@ def store(done: Future[dict[str, Any]], file: TextIO, rows: dict[tuple[str, str]
         return
     file.write(json.dumps(row) + "\n")
     file.flush()
-    rows[row["dataset"], json.dumps(row["settings"], sort_keys=True)].append(row)
+    rows[name_of(row["dataset"], row["settings"])].append(row)
+
+
+def name_of(dataset: str, recipe: dict[str, Any]) -> tuple[str, str]:
+    """A recipe on a data set."""
+    return dataset, json.dumps(recipe, sort_keys=True)
 
 
 def show(rows: dict[tuple[str, str], list[dict[str, Any]]]) -> None:

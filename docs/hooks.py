@@ -34,6 +34,7 @@ INSERTS: dict[str, Callable[[], str]] = {
     "choice": choice.tables,
     "compare": compare.tables,
     "compare-settings": compare.settings,
+    "compare-strongest": compare.strongest,
     "compare-summary": compare.summary,
     "method-classes": methods.reference,
     "search-effort": effort.table,

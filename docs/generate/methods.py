@@ -120,7 +120,8 @@ def _portfolio(name: str) -> list[str]:
     if not recipes:
         return []
     lines = [f"{number}. `{recipe_words(table, {})}`" for number, table in enumerate(recipes, 1)]
-    head = "It trains a [portfolio of recipes](../how-it-works.md#a-portfolio-of-recipes), `portfolio=none` the first alone:"
+    page = "../how-it-works.md#a-portfolio-of-recipes"
+    head = f"It trains a [portfolio of recipes]({page}), `portfolio=none` the first alone:"
     return [head, "\n".join(lines).replace("`the method's recipe`", "the one above")]
 
 

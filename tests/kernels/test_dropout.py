@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 from torch import Tensor
 
-from mggcn.kernels.dropout import dropout, dropout_sparse
+from mggcn.kernels.dropout import dropout, dropout_gathered, dropout_sparse
 from mggcn.keys import Key
 from tests.reference import dropout as reference
 
@@ -21,9 +21,12 @@ def compare_on_cpu(x: csr_array, nodes: Tensor, share: float, key: Key, **divisi
     dense = dropout(leaf, nodes, share, key, **division)
     coming = torch.randn(rows.shape, generator=torch.Generator().manual_seed(0))
     (back,) = torch.autograd.grad(dense, leaf, coming)
+    padded = torch.from_numpy(np.pad(x.toarray(), ((0, 0), (0, 3)), constant_values=np.nan))
+    gathered = dropout_gathered(padded, x.shape[1], nodes, share, key, **division)
     sparse = dropout_sparse(x, nodes, share, key, **division)
     np.testing.assert_array_equal(dense.detach().numpy(), expected)
     np.testing.assert_array_equal(back.numpy(), reference.dropout(coming.numpy(), nodes.numpy(), share, key))
+    np.testing.assert_array_equal(gathered.numpy(), expected)
     np.testing.assert_array_equal(sparse.toarray(), expected)
     np.testing.assert_array_equal(np.diff(sparse.indptr), np.count_nonzero(expected, axis=1))
 

@@ -56,9 +56,22 @@ class _Dropout(torch.autograd.Function):
 
 def _dropped(x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None) -> Tensor:
     out = torch.empty(x.shape)
-    arrays = (x.detach().contiguous().numpy(), nodes.numpy(), *_numbers(share, key), out.numpy())
-    threading.over_rows(partial(_dense, *arrays), nodes.numel(), x.numel(), chunk=_WORK_A_CHUNK, threads=threads)
+    _fill(x.detach().contiguous(), torch.arange(nodes.numel()), nodes, share, key, out, threads)
     return out
+
+
+def dropout_gathered(
+    table: Tensor, width: int, nodes: Tensor, share: float, key: Key, *, threads: int | None = None
+) -> Tensor:
+    """[n, width] the rows ``nodes`` [n] of a float32 matrix up to a width, after :func:`dropout`."""
+    out = torch.empty(nodes.numel(), width)
+    _fill(table, nodes, nodes, share, key, out, threads)
+    return out
+
+
+def _fill(x: Tensor, rows: Tensor, nodes: Tensor, share: float, key: Key, out: Tensor, threads: int | None) -> None:
+    arrays = (x.numpy(), rows.numpy(), nodes.numpy(), *_numbers(share, key), out.numpy())
+    threading.over_rows(partial(_dense, *arrays), nodes.numel(), out.numel(), chunk=_WORK_A_CHUNK, threads=threads)
 
 
 def dropout_sparse(x: csr_array, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> csr_array:
@@ -86,16 +99,16 @@ _ONE, _LOW, _S32 = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @compiled
-def _dense(x, nodes, key, limit, scale, out, start, stop):
-    """Fill rows start … stop of ``out`` with the rows of x after dropout."""
-    width = x.shape[1]
+def _dense(x, rows, nodes, key, limit, scale, out, start, stop):
+    """Fill rows start … stop of ``out`` with the rows ``rows`` of x after dropout."""
+    width = out.shape[1]
     hashes = np.empty((width + 1) // 2, np.uint64)
     draws = hashes.view(np.uint32)
     for row in range(start, stop):
         stream = fold(key, nodes[row])
         for pair in range(hashes.size):
             hashes[pair] = fold(stream, pair)
-        x_row, out_row = x[row], out[row]
+        x_row, out_row = x[rows[row]], out[row]
         for c in range(width):
             out_row[c] = scale * x_row[c] if draws[c] >= limit else np.float32(0)
 

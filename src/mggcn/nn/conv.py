@@ -7,7 +7,7 @@ method ``hidden(x, block)`` says what the weights multiply, for embeddings.
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +19,9 @@ from mggcn.graph import EDGE_PARTS, EdgePart
 from mggcn.kernels import dropout as kernel
 from mggcn.kernels.combine import combine_project
 from mggcn.kernels.gather import gather_sum
+from mggcn.kernels.maximum import maximum
 from mggcn.keys import MASK, Key
-from mggcn.nn.rows import RepeatedRows, Rows, is_sparse, product, to_dense
+from mggcn.nn.rows import RepeatedRows, Rows, TableRows, is_sparse, product, to_dense
 
 _SLOPE = 0.2  # of the leaky ReLU of attention scores
 _EDGE_DATA = ("edge_weight", "edge_type", "edge_attr")
@@ -359,55 +360,30 @@ class PoolConv(Layer, accepts_rows=True, capturable=True):
 
     def forward(self, x: Rows, block: Block) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]."""
-        pooled: Tensor = self.pooled(maximum(self.pool(x).relu(), block))
+        if isinstance(x, RepeatedRows):
+            largest = maximum(self.pool(x.rows), block, x.index, x.repeats)
+        else:
+            largest = maximum(self.pool(x), block)
+        pooled: Tensor = self.pooled(largest)
         return pooled + linear_at(self.root, x, block.root)
 
     def hidden(self, x: Tensor, block: Block) -> Tensor:
         """[num_dst, in_channels + pool_channels] what the weights multiply: the receiver's row and the maximum."""
-        return torch.cat([x.index_select(0, block.root), maximum(self.pool(x).relu(), block)], dim=1)
+        return torch.cat([x.index_select(0, block.root), maximum(self.pool(x), block)], dim=1)
 
 
 def linear_at(linear: Linear, x: Rows, index: Tensor) -> Tensor:
     """A linear map of the rows at ``index``: dense rows are selected first, others multiplied first."""
-    rows: Tensor = linear(x.index_select(0, index)) if isinstance(x, Tensor) else linear(x).index_select(0, index)
+    table: Rows = x
+    if isinstance(x, RepeatedRows) and isinstance(x.rows, Tensor | TableRows) and x.repeats is None:
+        table, index = x.rows, x.index.index_select(0, index)
+    if isinstance(table, TableRows):
+        rows: Tensor = linear(replace(table, nodes=table.nodes.index_select(0, index)))
+    elif isinstance(table, Tensor):
+        rows = linear(table.index_select(0, index))
+    else:
+        rows = linear(table).index_select(0, index)
     return rows
-
-
-def maximum(x: Tensor, block: Block) -> Tensor:
-    """[num_dst, channels] the largest value of every receiver's senders; zero for a receiver without senders.
-
-    ``x`` [num_src, channels] is not negative; a sender of weight zero counts as zero.
-    """
-    keep = None if block.weight is None else (block.weight.detach() != 0).to(x.dtype)
-    if block.group is not None:
-        grouped = x.view(block.group, block.num_dst, -1)
-        if keep is not None:
-            grouped = grouped * keep.view(block.num_dst, block.group).T.unsqueeze(-1)
-        return grouped.amax(dim=0)
-    edges = block.indices
-    if keep is not None:
-        x = x.index_select(0, edges) * keep.unsqueeze(-1)
-        edges = torch.arange(edges.numel(), device=edges.device)
-    largest: Tensor = _Maximum.apply(x, edges, block.indptr)  # type: ignore[no-untyped-call]
-    return largest
-
-
-class _Maximum(torch.autograd.Function):
-    """The maximum of ``torch.embedding_bag`` with a faster gradient, which writes all channels at once."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, edges: Tensor, indptr: Tensor) -> Tensor:
-        out, _, _, where = torch.embedding_bag(x, edges, indptr, mode=2, include_last_offset=True)
-        ctx.save_for_backward(where[: out.shape[0]], indptr)
-        ctx.num_src = x.shape[0]
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        where, indptr = ctx.saved_tensors
-        gradient = gradients[0] * (indptr.diff() > 0).unsqueeze(1)
-        out = gradient.new_zeros(ctx.num_src, gradient.shape[1])
-        return out.scatter_add_(0, where.clamp(min=0), gradient), None, None
 
 
 class LSTMConv(Layer, accepts_rows=True):

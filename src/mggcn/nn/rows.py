@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from mggcn.block import Repeats
-from mggcn.kernels.dropout import dropout, dropout_sparse
+from mggcn.kernels.dropout import dropout, dropout_gathered, dropout_sparse
 from mggcn.kernels.gather import gather_product, gather_sum, sparse_product
 from mggcn.kernels.relabel import block_between, expand
 from mggcn.keys import Key
@@ -20,11 +20,11 @@ _NARROW = 10  # channels; up to here both products of a step take half the time 
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Some rows of a matrix on a GPU, not copied until they are multiplied, in bfloat16 not even then.
+    """Some rows of a matrix, not copied until they are dropped or multiplied, in bfloat16 on a GPU not even then.
 
     Attributes:
         table: [num_nodes, stride], with zeros in the columns from ``width`` on.
-        nodes: [n] int32 or int64, on the same GPU.
+        nodes: [n] int32 or int64, on the same device.
         width: of the rows.
     """
 
@@ -162,6 +162,8 @@ def dropped(x: Rows, nodes: Tensor, share: float, key: Key) -> Rows:
 
 def _dropped(x: DistinctRows, nodes: Tensor, share: float, key: Key) -> DistinctRows:
     threads = torch.get_num_threads()
+    if isinstance(x, TableRows) and x.table.device.type == "cpu" and x.table.dtype == torch.float32:
+        return dropout_gathered(x.table, x.width, x.nodes, share, key, threads=threads)
     if isinstance(x, TableRows | AveragedRows):
         nodes, x = x.nodes, x.to_dense()
     if isinstance(x, SparseRows):
@@ -174,6 +176,8 @@ def _dropped(x: DistinctRows, nodes: Tensor, share: float, key: Key) -> Distinct
 
 def product(x: Rows, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Multiply by a dense [width, channels] matrix; for few channels, a CPU is faster with the matrix transposed."""
+    if isinstance(x, TableRows) and x.table.device.type == "cpu":
+        x = x.to_dense()
     if isinstance(x, Tensor) and x.device.type == "cpu" and weight.shape[1] <= _NARROW:
         return functional.linear(x, weight.t().contiguous(), bias)
     out = x.matmul(weight)

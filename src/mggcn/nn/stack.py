@@ -1,6 +1,7 @@
 """A stack of convolutions, one per block; plain layers over rows without blocks; and MG-GCN as an ordinary module."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.nn.conv import GATConv, GCNConv, Layer, Linear, LSTMConv, MeanConv, PoolConv, dropout
+from mggcn.nn.conv import GATConv, GCNConv, Layer, Linear, LSTMConv, MeanConv, PoolConv, dropout, linear_at
 from mggcn.nn.rows import RepeatedRows, Rows, to_dense
 
 
@@ -76,11 +77,11 @@ class Stack(Layer, accepts_rows=True):
         return h
 
     def _lowest(self, x: Rows) -> Rows:
-        """The first layer, if any; repeated rows are computed once, unless dropout makes their copies differ."""
+        """The first layer, if any; rows that repeat are computed once, and so lose the same hidden units in dropout."""
         if self.first is None:
             return x
-        if isinstance(x, RepeatedRows) and not (self.training and self.dropout):
-            return RepeatedRows(self.first(x.rows), x.index, x.repeats)
+        if isinstance(x, RepeatedRows):
+            return replace(x, rows=self.first(x.rows))
         rows: Rows = self.first(x)
         return rows
 
@@ -90,10 +91,15 @@ class Stack(Layer, accepts_rows=True):
             return h, 1.0
         slope = self.negative_slope
         if self.normalise:
-            h, slope = functional.normalize(functional.leaky_relu(to_dense(h), slope), dim=1), 1.0
-        if isinstance(h, Tensor):
-            h = dropout(h, self.dropout, self.training)
-        return h, slope
+            h, slope = _of_distinct(h, lambda x: functional.normalize(functional.leaky_relu(x, slope), dim=1)), 1.0
+        return _of_distinct(h, lambda x: dropout(x, self.dropout, self.training)), slope
+
+
+def _of_distinct(h: Rows, function: Callable[[Tensor], Tensor]) -> Rows:
+    """A function of each row of a layer, computed once for rows that repeat."""
+    if isinstance(h, RepeatedRows):
+        return replace(h, rows=function(to_dense(h.rows)))
+    return function(to_dense(h))
 
 
 def _convolve(conv: nn.Module, h: Rows, block: Block, slope: float) -> Tensor:
@@ -101,7 +107,7 @@ def _convolve(conv: nn.Module, h: Rows, block: Block, slope: float) -> Tensor:
     if isinstance(conv, Layer) and conv.fuses_activation:
         out: Tensor = conv(h, block, negative_slope=slope)
     else:
-        h = h if slope == 1.0 else functional.leaky_relu(to_dense(h), slope)
+        h = h if slope == 1.0 else _of_distinct(h, lambda x: functional.leaky_relu(x, slope))
         out = conv(h if isinstance(conv, Layer) and conv.accepts_rows else to_dense(h), block)
     return out
 
@@ -209,7 +215,7 @@ class MGGCN(Stack):
         scores = super().forward(x, blocks)
         if self.direct is None:
             return scores
-        own: Tensor = self.direct(x)
-        for block in blocks:
-            own = own.index_select(0, block.root)
-        return scores + own
+        roots = [block.root for block in blocks]
+        while len(roots) > 1:  # the row of the layer below, down to the input rows
+            roots = [*roots[:-2], roots[-2].index_select(0, roots[-1])]
+        return scores + (linear_at(self.direct, x, roots[0]) if roots else self.direct(x))

@@ -75,7 +75,9 @@ class DenseInputs:
         if len(self.parts) == 1 and _is_all(nodes, table.shape[0]):
             return table
         found, index = _distinct(nodes, table.shape[0])
-        rows = self.gather(found, table.new_empty(found.numel(), self.width))
+        rows: Tensor | TableRows = TableRows(table, found, self.width)
+        if len(self.parts) > 1:
+            rows = self.gather(found, table.new_empty(found.numel(), self.width))
         return rows if found.numel() == nodes.numel() else RepeatedRows(rows, index)
 
     def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
