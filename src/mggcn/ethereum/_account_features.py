@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+from msgspec import structs
 from numpy.typing import NDArray
 from pyarrow import parquet
 
@@ -31,7 +32,7 @@ from mggcn.data import (
     text_of,
 )
 from mggcn.errors import InputError
-from mggcn.ethereum._label_lists import is_address
+from mggcn.ethereum._label_lists import is_address, with_0x
 
 _measure = partial(Measure, is_log=True)
 _THIRTEEN = {
@@ -59,26 +60,37 @@ FORMULAS = {name: formula for name, (formula, _) in _THIRTEEN.items()}
 """The formula of each feature; I and O are the transactions into and out of an account that moved value."""
 NAMES = tuple(FORMULAS)
 MEASURES = {name: measure for name, (_, measure) in _THIRTEEN.items()}  # what the stored numbers mean, in words
-ETHER = 10**18  # in wei
 _DAY = 86_400
 _RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
 """Of a quotient after four roundings to extended floats, with a margin."""
 ADDRESS = "address"
 
 
-def matrix(batch: Any) -> NDArray[np.float32]:
-    """[n, 13] the features of accounts, from a ``pyarrow`` batch of the stage ``features``."""
+def measures_in(unit: str) -> dict[str, Measure]:
+    """What the stored numbers mean, in words, for values in a unit that may not be ether."""
+
+    def said(measure: Measure) -> Measure:
+        words = {
+            key: text.replace("ether", unit) for key, text in structs.asdict(measure).items() if isinstance(text, str)
+        }
+        return structs.replace(measure, **words)
+
+    return {name: said(measure) for name, measure in MEASURES.items()}
+
+
+def matrix(batch: Any, unit: int) -> NDArray[np.float32]:
+    """[n, 13] the features of accounts, from a ``pyarrow`` batch of the stage ``features``; ``unit`` is one ether."""
     in_tx, out_tx, first, last = (batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time"))
     active_seconds = last - first
     features = np.column_stack(
         [
-            quotient(batch["balance_wei"], unit=ETHER),
+            quotient(batch["balance_wei"], unit=unit),
             *(quotient(batch[name]) for name in NAMES[1:6]),
-            quotient(batch["in_wei"], unit=ETHER),
-            quotient(batch["out_wei"], unit=ETHER),
-            quotient(batch["in_wei"], np.maximum(in_tx, 1), unit=ETHER),
-            quotient(batch["out_wei"], np.maximum(out_tx, 1), unit=ETHER),
-            quotient(batch["max_wei"], unit=ETHER),
+            quotient(batch["in_wei"], unit=unit),
+            quotient(batch["out_wei"], unit=unit),
+            quotient(batch["in_wei"], np.maximum(in_tx, 1), unit=unit),
+            quotient(batch["out_wei"], np.maximum(out_tx, 1), unit=unit),
+            quotient(batch["max_wei"], unit=unit),
             active_seconds / _DAY,
             (in_tx + out_tx) * _DAY / (active_seconds + _DAY),
         ]
@@ -130,7 +142,7 @@ def add_features(dataset: Dataset, path: Path, *, any_ids: bool) -> Dataset:
     for chunk in chunks:
         for row, value in enumerate(chunk.columns[ADDRESS]):
             text = text_of(value).strip()
-            account = text if any_ids else text.lower()
+            account = text if any_ids else with_0x(text)
             if not any_ids and not is_address(account):
                 raise InputError(f"{chunk.at(row)}: {text[:60]!r} is not an address")
             if account in row_of:

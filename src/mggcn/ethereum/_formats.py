@@ -251,6 +251,12 @@ def text(column: Column) -> Column:
     return column.lower().isin(EMPTY).ifelse("", column)
 
 
+def with_0x(address: Column) -> Column:
+    """Return an address in lower case, with the 0x that it may lack."""
+    lowered = address.lower()
+    return lowered.re_search("^[0-9a-f]{40}$").ifelse(ibis.literal("0x") + lowered, lowered)
+
+
 def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
     """Return a non-negative number as ``decimal(38,0)``; null if it is not one or has more digits."""
     kind = column.type()

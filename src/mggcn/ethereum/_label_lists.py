@@ -101,6 +101,12 @@ def read_labels(path: Path, *, any_ids: bool = False) -> tuple[dict[str, str], l
     return labels, [f"the label {other!r} is counted as {label!r}: they differ only in case" for other, label in merged]
 
 
+def with_0x(text: str) -> str:
+    """Return an address in lower case with the 0x that it may lack; any other text in lower case."""
+    lowered = text.lower()
+    return f"0x{lowered}" if is_address(f"0x{lowered}") else lowered
+
+
 def is_address(text: str) -> bool:
     """Return whether a text is an address in lower case."""
     return _ADDRESS.fullmatch(text) is not None
@@ -166,15 +172,16 @@ def _from_csv(path: Path, label: str | None) -> Iterator[LabelledAddress]:
 
 def _parse_address(text: str, location: str) -> str | None:
     """Return an address in lower case, or None for another chain; a truncated or misspelt address is an error."""
-    text = text.strip()
-    return None if text and not text.lower().startswith("0x") else _checked(text, location)
+    spelled = with_0x(text.strip())
+    return None if spelled and not spelled.startswith("0x") else _checked(spelled, location)
 
 
 def _checked(text: str, location: str) -> str:
     """Return an address in lower case; other text is an error."""
-    if not is_address(text.lower()):
+    account = with_0x(text)
+    if not is_address(account):
         raise InputError(f"{location}: {text!r} is not an address (0x and 40 hexadecimal digits)")
-    return text.lower()
+    return account
 
 
 def _read(path: Path) -> str:

@@ -276,7 +276,7 @@ def _balances(engine: Engine, inputs: BuildInputs) -> Table | None:
             table = _formats.point_moved(table, files.roles["balance"])
         account, spelled = _formats.text(table[files.roles["account"]]), table[files.roles["balance"]]
         balances = table.select(
-            account=account if inputs.any_ids else account.lower(),
+            account=account if inputs.any_ids else _formats.with_0x(account),
             balance=_formats.wei(spelled),
             written=_formats.text(spelled),
         )

@@ -87,7 +87,7 @@ _TYPED: dict[str, dict[str, str]] = {
     | dict.fromkeys(_formats.TYPES, INT),
 }
 """Further columns in builds whose edges have types; a column named as a type is 1 if there are such edges, else 0."""
-ORDERS = {"links": ("node", "other"), "features": ("id",)}
+ORDERS = {"links": ("node", "other"), "features": ("id",), "transfers": ("src", "dst", "type", "token")}
 """In which the build reads these stages: that of a graph's rows, and that of the accounts' numbers."""
 Stage: TypeAlias = Callable[[str, Table], Table]  # stores a table as a stage, and returns what is stored
 
@@ -130,7 +130,7 @@ def apply_rules(
     is_token = type_of_edges == _formats.TOKEN
     rows = _read(table, roles, inputs.decimals, _tokens.DIGITS if is_token else None, is_sure=kind in _formats.ERC20)
     if not any_ids:
-        rows = rows.mutate(**{end: _with_0x(rows[f"spelled_{end}"]) for end in _ENDS})
+        rows = rows.mutate(**{end: _formats.with_0x(rows[f"spelled_{end}"]) for end in _ENDS})
     rows = rows.mutate(genesis=ibis.literal(False) if any_ids else rows.sender == GENESIS)
     rows = rows.mutate(creation=~rows.genesis & (rows.receiver == ""))
     rows = rows.mutate(made=rows.creation & _is_account(rows.contract, any_ids))
@@ -141,7 +141,7 @@ def apply_rules(
         dropped=_dropped(rows, inputs.as_of, latest, any_ids),
     )
     if typed:
-        rows = rows.mutate(token=_with_0x(rows.token), type=_type(rows, type_of_edges, kind))
+        rows = rows.mutate(token=_formats.with_0x(rows.token), type=_type(rows, type_of_edges, kind))
     rows = _with_keys(rows, roles, internal, alone, is_token=is_token)
     changes = [rows[end] != rows[f"spelled_{end}"] for end in _ENDS]
     return rows.mutate(
@@ -161,12 +161,6 @@ def _type(rows: Table, of_format: int, kind: str) -> Column:
     if kind not in _formats.TRACES:
         return ibis.literal(of_format, type="int64")
     return (rows.part == "").ifelse(_formats.TRANSACTION, of_format).cast("int64")
-
-
-def _with_0x(address: Column) -> Column:
-    """An address in lower case, with the 0x that it may lack."""
-    lowered = address.lower()
-    return lowered.re_search("^[0-9a-f]{40}$").ifelse(ibis.literal("0x") + lowered, lowered)
 
 
 def _read(table: Table, roles: Mapping[str, str], decimals: int, digits: int | None, *, is_sure: bool) -> Table:
