@@ -282,7 +282,7 @@ def test_rules_features_and_formats_are_those_of_the_package() -> None:
     assert len(ethereum.feature_formulas().splitlines()) == 2 + 13
     assert "| 13 | `tx_freq` | (in_tx + out_tx) / (active_days + 1) |" in ethereum.feature_formulas()
     assert ethereum.known_formats().count("| cryo |") == 1
-    assert "token transfers" not in ethereum.known_formats()
+    assert "several inputs" not in ethereum.known_formats()
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
     tally = RuleCounts(
         rows=sum(dropped.values()),
         kept=copies.get("", 0),
-        dropped={rule: (dropped | copies).get(rule, 0) for rule in _stages.DROPPED},
+        dropped={rule: dropped.get(rule, 0) + copies.get(rule, 0) for rule in _stages.DROPPED},
         changed=engine.rows(kept.agg(**flags))[0],
         formats=tuple(dict.fromkeys(source.kind for source in sources)),
         notes=(*notes, *values),

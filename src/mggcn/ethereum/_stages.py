@@ -159,7 +159,7 @@ def apply_rules(
 def _type(rows: Table, of_format: int, kind: str) -> Column:
     """The type of each edge: the first trace of a transaction is the transaction, and rewards are no transfers."""
     if kind not in _formats.TRACES:
-        return ibis.literal(of_format, type="int64")
+        return ibis.literal(of_format).cast("int64")
     return (rows.part == "").ifelse(_formats.TRANSACTION, of_format).cast("int64")
 
 

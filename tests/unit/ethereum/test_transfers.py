@@ -281,9 +281,9 @@ def test_a_copy_of_an_item_in_another_file_is_no_second_sender(tmp_path: Path) -
 
 def test_a_column_of_standards_decides(tmp_path: Path) -> None:
     coins = [
-        token(1, 0, USD, A, B, 5, **{"token_type": "ERC-20"}),
-        token(1, 1, CATS, A, B, 10**20, **{"token_type": "ERC721"}),
-        token(1, 2, E, A, B, 10**20, **{"token_type": "erc1155"}),
+        token(1, 0, USD, A, B, 5, token_type="ERC-20"),  # noqa: S106
+        token(1, 1, CATS, A, B, 10**20, token_type="ERC721"),  # noqa: S106
+        token(1, 2, E, A, B, 10**20, token_type="erc1155"),  # noqa: S106
     ]
     assert built(tmp_path, coins) == {(A, B, "token", USD): (1, 5)}
 
@@ -327,7 +327,7 @@ def test_a_split_by_time_has_types_as_of_each_date(tmp_path: Path) -> None:
     labels.write_text("address,label\n" + "".join(f"{address(n)[2:]},{'xy'[n % 2]}\n" for n in range(31)))
     files = tuple(write(tmp_path / f"{n}.parquet", rows) for n, rows in enumerate((paid, traced)))
     split = TimeSplit.parse("time:2017-07-24,2017-08-03")
-    data = build(BuildInputs(files), tmp_path / "out", labels=labels, time_split=split).dataset
+    build(BuildInputs(files), tmp_path / "out", labels=labels, time_split=split)
     whole = load_folder(tmp_path / "out", mmap=False)
     assert whole.graph.types == ("transaction", "internal")
     assert whole.copies > 10
