@@ -119,8 +119,10 @@ class Format:
 TRACES = ("ethereum-etl and BigQuery traces", "cryo traces")
 ERC20 = ("cryo ERC-20 transfers", "Etherscan ERC-20 transfers")
 """The formats whose values are amounts of tokens; in other transfers of tokens they can be ids."""
-_UTXO = (("inputs", "outputs"), ("vin", "vout"), ("input_count", "output_count"), ("spent_transaction_hash",))
-_UTXO += (("spending_transaction_hash",),)
+_UTXO: tuple[tuple[str, ...], ...] = (
+    *(("inputs", "outputs"), ("vin", "vout"), ("input_count", "output_count")),
+    *(("spent_transaction_hash",), ("spending_transaction_hash",)),
+)
 _ITEMS = (("tokenID",), ("token_id", "from_address", "to_address"))
 
 FORMATS = (

@@ -140,6 +140,8 @@ def apply_rules(
         moves=~(rows.failed | rows.itself | rows.genesis | (rows.creation & ~rows.made)),
         dropped=_dropped(rows, inputs.as_of, latest, any_ids),
     )
+    if type_of_edges == _formats.INTERNAL_TRANSFER:  # positions are written as 0,1 and 0_1
+        rows = rows.mutate(part=rows.part.re_replace("[^0-9]+", ","))
     if typed:
         rows = rows.mutate(token=_formats.with_0x(rows.token), type=_type(rows, type_of_edges, kind))
     rows = _with_keys(rows, roles, internal, alone, is_token=is_token)

@@ -4,7 +4,7 @@ ERC-20 and ERC-721 have the same event Transfer; an export that does not tell th
 amount would be. A sum of ids means nothing, so a token's transfers are left out unless
 
 * the format holds ERC-20 alone, or a column says that it is one,
-* or one of its values is at least 10^12, and nobody numbers a trillion items,
+* or one of its values is at least 10^9, and nobody numbers a billion items,
 * or two accounts sent the same value that they had not received: an item is passed on by one account after the other.
 
 Values of more than 32 digits, as hashes are, are no amounts in any case.
@@ -15,7 +15,7 @@ import ibis
 from mggcn.ethereum._formats import TOKEN, WEI, Column, Table
 
 DIGITS = 32  # of an amount; the sum of a million such values fits into 38 digits
-_MOST_ITEMS = 10**12
+_MOST_ITEMS = 10**9
 _STANDARDS = {"erc20": True, "erc721": False, "erc1155": False}
 """Whether transfers of a standard have amounts; those of ERC-1155 are of many items each."""
 
