@@ -5,7 +5,7 @@
 ``benchmarks/recipes.csv`` holds the searches from which the recipes in ``src/mggcn/methods/published.toml`` were
 selected. Accuracies are of folds of the training and validation nodes; test nodes were not used. Only rows with the
 same number of runs compare: up to 8 they are one for each fold, and with more folds more nodes are trained on; 24 are
-three for each of 8 folds. Settings that a row does not name are those of the recipe.
+three for each of 8 folds. Settings that a row does not name are those of the recipe at that time.
 """
 
 import csv

@@ -38,6 +38,7 @@ INSERTS: dict[str, Callable[[], str]] = {
     "compare-summary": compare.summary,
     "method-classes": methods.reference,
     "search-effort": effort.table,
+    "ethereum-replay": ethereum.replayed,
     "ethereum-results": ethereum.results,
     "experiments": experiments.table,
     "experiments-need": experiments.needed,

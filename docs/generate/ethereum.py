@@ -1,9 +1,12 @@
 """The generated parts of the Ethereum page: rules, features, formats and roles of columns, results, and alerts."""
 
-from generate import experiments
+import msgspec
+
+from generate import charts, experiments
 from generate.committed import about, packed, sections
 from generate.repository import ROOT, script
-from mggcn.ethereum import _account_features, _formats, _stages
+from mggcn.ethereum import Replay, _account_features, _formats, _stages, replay_by_year
+from mggcn.ethereum._replay_page import replay_chart, replay_note
 from mggcn.experiments._sections import Section
 
 _NONE = "–"
@@ -64,6 +67,13 @@ def alerts() -> str:
     """What alerts on real accounts are worth, by split, world and method."""
     tables: str = script("benchmarks/alerts.py").tables(ROOT / "benchmarks" / "results" / "alerts.jsonl")
     return tables
+
+
+def replayed() -> str:
+    """A replay of the history of real accounts: the chart, and the precision of each queue by year."""
+    result = msgspec.json.decode((ROOT / "benchmarks" / "results" / "replay.json").read_bytes(), type=Replay)
+    figure = f'<div class="charts"><figure>{charts.svg(replay_chart(result))}</figure></div>'
+    return f"{figure}\n\n{replay_by_year(result).markdown()}\n\n{replay_note(result)}"
 
 
 def _section(section: Section) -> str:

@@ -12,17 +12,20 @@ from mggcn.sampling.mix_grained import find_repeats
 from tests.gpu import GPU
 
 
-def compare_on_cpu(h: Tensor, group: int, slope: float, index: Tensor | None = None) -> None:
+def compare_on_cpu(
+    h: Tensor, group: int, slope: float, index: Tensor | None = None, factors: Tensor | None = None
+) -> None:
     """Compare the combination and gradient of [group · b, channels] rows, or of the rows that an index names."""
     index = torch.arange(h.shape[0]) if index is None else index
     b, channels = index.numel() // group, h.shape[1]
     coming = torch.randn(b, 2 * channels, generator=torch.Generator().manual_seed(1))
     leaf = h.clone().requires_grad_(True)
-    expected = plain_combine(leaf[index], group, slope)
+    expected = plain_combine(leaf[index], group, slope, factors)
     (of_h,) = torch.autograd.grad(expected, leaf, coming)
+    weights = np.empty((0, group), np.float32) if factors is None else factors.numpy()
     out, back = np.full((b, 2 * channels), np.nan, np.float32), np.zeros(h.shape, np.float32)
-    _forward(h.numpy(), index.numpy(), group, np.float32(slope), out)
-    _backward(h.numpy(), index.numpy(), group, np.float32(slope), coming.numpy(), back)
+    _forward(h.numpy(), index.numpy(), weights, group, np.float32(slope), out)
+    _backward(h.numpy(), index.numpy(), weights, group, np.float32(slope), coming.numpy(), back)
     np.testing.assert_allclose(out, expected.detach().numpy(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(back, of_h.numpy(), rtol=1e-5, atol=1e-6)
 
@@ -76,6 +79,10 @@ def draw(group: int, b: int, channels: int, out: int) -> tuple[torch.Tensor, tor
 @pytest.mark.parametrize(("group", "b", "channels", "out"), SHAPES)
 def test_cpu_equals_reference_with_its_gradient(group: int, b: int, channels: int, out: int, slope: float) -> None:
     compare_on_cpu(draw(group, b, channels, out)[0], group, slope)
+    factors = (
+        torch.rand(b, group, generator=torch.Generator().manual_seed(2)) * torch.tensor([0.0, 1.0] * group)[:group]
+    )
+    compare_on_cpu(draw(group, b, channels, out)[0], group, slope, factors=factors)
 
 
 @pytest.mark.parametrize("most", [0, 1024])

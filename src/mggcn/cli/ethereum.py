@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 from cyclopts.types import NonNegativeInt, NormFloat
 
-from mggcn.cli.options import Switch
+from mggcn.cli.options import Device, Settings, Switch
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from mggcn.ethereum import Built, MergedLabels
+    from mggcn.ethereum import Built, MergedLabels, MonthCounts
 
 app = App(name="ethereum", help="Collect or simulate transactions, and build data sets of accounts from them.")
 
@@ -25,6 +25,7 @@ def build(
     /,
     *,
     labels: str | None = None,
+    verdicts: str | None = None,
     features: str | None = None,
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
@@ -59,8 +60,12 @@ def build(
         transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses, which Spark reads in place and
             DuckDB copies first; with --engine sql, the name of a table.
         labels: A CSV file with the columns address and label; without it no account is labelled.
+        verdicts: A CSV file with the columns address, verdict (confirmed, false alarm, unsure), date, name of the
+            analyst, and label, the class of a confirmed account. A false alarm is in the class Background, an unsure
+            account has no label. A verdict counts from its date on, before the label.
         features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
-            the thirteen.
+            the thirteen. With a column as_of of dates, an account may have several rows; the latest that is not later
+            than the date of its features counts. --split time:… needs it.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
         dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
@@ -85,7 +90,7 @@ def build(
         name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
         seed: The seed of the split and of --background.
         background: Label this many unlabelled accounts as a class Background, drawn with degrees like those of labelled
-            accounts, so that a model learns what is in no class; 0 for none.
+            accounts, so that a model learns what is in no class; 0 for none. A hash of seed and address selects them.
         overwrite: Replace an existing dataset folder.
         quiet: Do not print the stages.
     """
@@ -127,6 +132,7 @@ def build(
         inputs,
         out,
         labels=labels,
+        verdicts=verdicts,
         engine=engine,
         memory=memory,
         name=name,
@@ -163,6 +169,80 @@ def _build_lines(built: "Built", out: Path) -> list[str]:
     if data.copies:
         lines += [f"{data.copies:,} copies of accounts as of the dates of the split, without edges to others", ""]
     return [*lines, f"{data.name}: {data.num_current:,} accounts, {built.num_edges:,} edges in {out}"]
+
+
+@app.command
+def replay(
+    transactions: list[str],
+    /,
+    *,
+    labels: Path,
+    out: Path,
+    top: str,
+    start: Annotated[str, Parameter(name="--from")],
+    until: str,
+    method: str = "mg-gcn",
+    settings: Settings = None,
+    background: NonNegativeInt = 2000,
+    seed: int = 0,
+    columns: str | None = None,
+    ids: Literal["address", "text"] = "address",
+    memory: str = "4GB",
+    device: Device = "auto",
+) -> None:
+    """Replay a history month by month: what a queue of alerts would have been worth to an analyst.
+
+    At the end of each month a model is trained on what was known, the accounts with the highest probability of a class
+    are listed, and what the labels say of them is revealed; an account without a label is a false alarm. Two other
+    queues are beside it: of the model of the start, and at random. Started again, it continues.
+
+    Args:
+        transactions: Files or folders, as for build.
+        labels: A CSV file with the columns address and label, of the whole history.
+        out: The folder to write: replay.html with a chart, table.md, replay.json, and the alerts of each month.
+        top: CLASS:K lists the K accounts with the highest probability of a class.
+        start: The month, such as 2017-08, until whose end the labels of all accounts seen are known.
+        until: The last month.
+        method: The method to train, see `mggcn methods`.
+        settings: Change settings, as key=value.
+        background: The number of accounts in the class Background, besides false alarms; see build.
+        seed: Of the draws and of training.
+        columns: As for build.
+        ids: As for build.
+        memory: The memory limit of a build.
+        device: auto takes the GPU if there is one.
+    """
+    from mggcn.errors import InputError, require
+
+    require("ibis", "ethereum")
+    from mggcn import ethereum
+    from mggcn.methods.settings import pairs
+
+    label, colon, count = top.rpartition(":")
+    if not colon or not (count.isascii() and count.isdigit()):
+        raise InputError(f"--top: {top!r} is not of the form CLASS:K")
+    inputs = ethereum.BuildInputs(
+        tuple(transactions),
+        None if columns is None else ethereum.parse_columns(columns),
+        any_ids=ids == "text",
+    )
+    changed = pairs(settings or [])
+    result = ethereum.replay(
+        inputs,
+        out,
+        labels=labels,
+        settings=ethereum.ReplaySettings(label, int(count), start, until, method, changed, background, seed),
+        memory=memory,
+        device=device,
+        on_month=lambda month: print(_month_line(month, label), flush=True),
+    )
+    ethereum.save_replay(result, out)
+    print(f"\n{ethereum.replay_by_year(result).markdown()}\n\nchart and tables in {out / 'replay.html'}")
+
+
+def _month_line(month: "MonthCounts", label: str) -> str:
+    counts = ", ".join(f"{queue} {found} of {month.listed[queue]}" for queue, found in month.found.items())
+    return f"{month.month}: {counts} are {label}, {month.to_find:,} were to find among {month.accounts:,} accounts"
 
 
 @app.command

@@ -6,7 +6,18 @@ Names that are not in ``__all__`` are for the other packages.
 from mggcn.data._background import BACKGROUND, draw_background
 from mggcn.data._cache import Cache
 from mggcn.data._checks import check_kind
-from mggcn.data._columns import Chunk, ColumnEncoding, Encoder, encoding_notes, feature_names, fill, text_of
+from mggcn.data._columns import (
+    KINDS,
+    Chunk,
+    ColumnEncoding,
+    Encoder,
+    encoding_notes,
+    feature_names,
+    fill,
+    parsed,
+    shown,
+    text_of,
+)
 from mggcn.data._csr_writer import CsrWriter
 from mggcn.data._dataset import Dataset, edges_in_words, headline
 from mggcn.data._features import Features, Measure, as_features, check_finite, plain

@@ -194,7 +194,10 @@ class Encoder:
         return columns
 
     def rows(self, chunks: Iterable[Chunk]) -> Iterator[NDArray[np.float32]]:
-        """The features of the chunks, which are those of the first pass; empty cells of numbers are NaN."""
+        """The features of chunks, of the first pass or others; empty cells of numbers are NaN.
+
+        A text that the first pass did not see is in no category.
+        """
         columns = self.columns
         for chunk in chunks:
             x, position = np.zeros((chunk.num_rows, len(feature_names(columns))), np.float32), 0
@@ -271,7 +274,7 @@ def _write(x: NDArray[np.float32], chunk: Chunk, column: ColumnEncoding) -> None
     values = chunk.columns[column.name]
     if column.kind == "category":
         number_of = {text: number for number, text in enumerate((*column.categories, ""))}
-        codes = np.array([number_of[text_of(value)] for value in values], dtype=np.int64)
+        codes = np.array([number_of.get(text_of(value), x.shape[1]) for value in values], dtype=np.int64)
         (rows,) = np.nonzero(codes < x.shape[1])
         x[rows, codes[rows]] = 1
         return

@@ -73,11 +73,15 @@ def names_in_draws(dataset: Dataset) -> NDArray[np.int64] | None:
         return None
     names = np.empty(dataset.num_nodes, np.int64)
     for start in range(0, dataset.num_nodes, _IDS_AT_ONCE):
-        ids = np.asarray(dataset.node_ids[start : start + _IDS_AT_ONCE])
-        if ids.dtype.kind not in "iu":
-            ids = numbers_of(ids if ids.dtype.kind == "S" else np.char.encode(ids.astype(str), "utf-8"))
-        names[start : start + _IDS_AT_ONCE] = ids
+        names[start : start + _IDS_AT_ONCE] = numbers_of_ids(dataset.node_ids[start : start + _IDS_AT_ONCE])
     return names
+
+
+def numbers_of_ids(ids: NDArray[np.generic]) -> NDArray[np.int64]:
+    """The number of each id in hashes of random draws."""
+    if ids.dtype.kind in "iu":
+        return ids.astype(np.int64)
+    return numbers_of(ids.astype(np.bytes_) if ids.dtype.kind == "S" else np.char.encode(ids.astype(str), "utf-8"))
 
 
 def _folded(text: str) -> str:

@@ -1,38 +1,18 @@
-"""The 13 features of an account, computed from exact integers, and the user's own columns next to them.
+"""The 13 features of an account, computed from exact integers.
 
 The paper names balance, in degree, out degree and transaction frequency; the others are ours. Every one of the thirteen
 is stored as sign(f) · log(1 + |f|). Training fits the scale of the features on the training accounts.
-
-The user's columns become features as in other tables, see :mod:`mggcn.data._columns`: a number stays one feature, text
-becomes categories, and an empty cell is marked. The cells of an account that the file does not list are empty.
 """
 
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
 from msgspec import structs
 from numpy.typing import NDArray
-from pyarrow import parquet
 
-from mggcn.data import (
-    Chunk,
-    ColumnEncoding,
-    Dataset,
-    Encoder,
-    InputTable,
-    Measure,
-    encoding_notes,
-    feature_names,
-    fill,
-    ids_without_date,
-    text_of,
-)
-from mggcn.errors import InputError
-from mggcn.ethereum._label_lists import is_address, with_0x
+from mggcn.data import Measure
 
 _measure = partial(Measure, is_log=True)
 _THIRTEEN = {
@@ -63,7 +43,6 @@ MEASURES = {name: measure for name, (_, measure) in _THIRTEEN.items()}  # what t
 _DAY = 86_400
 _RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
 """Of a quotient after four roundings to extended floats, with a margin."""
-ADDRESS = "address"
 
 
 def measures_in(unit: str) -> dict[str, Measure]:
@@ -125,64 +104,3 @@ def _words(column: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     words = np.frombuffer(column.buffers()[1], np.dtype([("low", "<u8"), ("high", "<i8")]))
     words = words[column.offset : column.offset + len(column)]
     return words["high"], words["low"]
-
-
-def add_features(dataset: Dataset, path: Path, *, any_ids: bool) -> Dataset:
-    """Return a data set of accounts with the columns of a table as further features, and a note."""
-    table = InputTable.of(path)
-    table.require(ADDRESS)
-    names = [name for name in table.names if name != ADDRESS]
-    if not names:
-        raise InputError(f"{path}: has no column but {ADDRESS}")
-    for name in names:
-        if name in NAMES:
-            raise InputError(f"{path}: column {name!r} is one of the thirteen features; give it another name")
-    chunks = list(table.chunks(table.names))
-    row_of: dict[str, int] = {}
-    for chunk in chunks:
-        for row, value in enumerate(chunk.columns[ADDRESS]):
-            text = text_of(value).strip()
-            account = text if any_ids else with_0x(text)
-            if not any_ids and not is_address(account):
-                raise InputError(f"{chunk.at(row)}: {text[:60]!r} is not an address")
-            if account in row_of:
-                raise InputError(f"{chunk.at(row)}: {ADDRESS} {text!r} is listed twice")
-            row_of[account] = len(row_of)
-    if not row_of:
-        raise InputError(f"{path}: no rows")
-    absent = len(row_of)
-    accounts = ids_without_date(dataset, np.arange(dataset.num_nodes))
-    rows = np.array([row_of.get(account, absent) for account in accounts.tolist()], np.int64)
-    num_known = int((rows[: dataset.num_current] != absent).sum())
-    if not num_known:
-        raise InputError(f"{path}: none of its {absent:,} accounts has a transaction")
-    if (rows == absent).any():
-        chunks.append(Chunk({name: [""] for name in names}, 1, lambda _: f"{path}: accounts that it does not list"))
-    encoder = Encoder(names)
-    for chunk in chunks:
-        encoder.add(chunk)
-    own = encoder.encode(chunks)[rows]
-    columns, notes = fill(lambda: [own], encoder.columns, None)
-    of = f"{num_known:,} of {dataset.num_current:,} accounts"
-    encoding = (*(ColumnEncoding(name, "number") for name in NAMES), *columns)
-    return replace(
-        dataset,
-        x=np.concatenate([dataset.x, own], axis=1),
-        feature_names=feature_names(encoding),
-        encoding=encoding,
-        notes=(
-            *dataset.notes,
-            f"{path.name}: {of}, {', '.join(names)}; used as given at all dates",
-            *encoding_notes(columns),
-            *notes,
-        ),
-        mapped=None,
-    )
-
-
-def add_columns(path: Path, dataset: Dataset) -> None:
-    """Add the user's features to the table of a data set's accounts, as they are in the model."""
-    table = parquet.read_table(path)
-    for number, name in enumerate(dataset.feature_names[len(NAMES) :], len(NAMES)):
-        table = table.append_column(name, pyarrow.array(dataset.x[: dataset.num_current, number]))
-    parquet.write_table(table, path, compression="zstd")

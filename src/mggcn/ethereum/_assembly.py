@@ -7,6 +7,7 @@ order of the rows, so that they are appended where they belong, and no list grow
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ from mggcn.ethereum._build_files import is_parquet
 from mggcn.ethereum._engines import stage_files
 from mggcn.ethereum._formats import INT, TEXT, TYPES, WEI
 from mggcn.ethereum._stages import STAGES
+from mggcn.ethereum._verdicts import InForce
 from mggcn.kernels.threads import available
 
 ACCOUNTS, EDGES, TRANSFERS = "accounts.parquet", "edges.parquet", "transfers.parquet"
@@ -53,11 +55,25 @@ _STAGE_BYTES = {"duckdb": 200, "spark": 400}
 _TEXT_ROW_BYTES, _PACKED_ROW_BYTES = 250, 100  # of a row of CSV or JSON, as it is and compressed
 
 
+@dataclass(frozen=True)
+class Assembled:
+    """Whose labels a data set has.
+
+    Attributes:
+        num_labelled: the number of accounts of the file of labels that have a transaction.
+        background: the accounts that were drawn for the class Background.
+    """
+
+    num_labelled: int
+    background: tuple[str, ...]
+
+
 def assemble(
     folder: FolderWriter,
     work: Location,
     labels: Mapping[str, str],
     background: int,
+    verdicts: InForce | None = None,
     *,
     name: str,
     source: str,
@@ -67,63 +83,98 @@ def assemble(
     types: Sequence[str] = (),
     unit: str = "ether",
     decimals: int = 18,
-) -> tuple[int, int]:
+) -> Assembled:
     """Write the data set with a stratified split of its labelled accounts, and the tables beside it.
 
     Edges have the types that are named in ``types``; ``unit`` is that of values, which are stored with so many
     ``decimals``. There is no split if ``labels``, the class of each account, is empty, or if it is split later. Classes
-    without an account are left out. Each stage is removed from ``work`` when it has been read.
-
-    Returns:
-        The number of labelled accounts, and that of accounts in the class Background.
+    without an account in ``labels`` are left out. Which classes there are, and which accounts are drawn for Background,
+    does not depend on what ``verdicts`` say; with verdicts there always is a class Background, the last one. Each stage
+    is removed from ``work`` when it has been read.
     """
-    names = sorted(set(labels.values()))
-    nodes = _write_accounts(folder, work, labels, names, decimals)
+    names = [*sorted({*labels.values()} - {BACKGROUND}), BACKGROUND]
+    judged = {} if verdicts is None else {account: one.outcome for account, one in verdicts.verdicts.items()}
+    labelled = _write_accounts(folder, work, labels, judged, names, decimals)
     _write_graph(folder, work, types, decimals)
     if types:
         _write_transfers(folder, work)
-    num_known = nodes.size
     y = np.load(folder.path / "y.npy", mmap_mode="r+")
-    present, y[nodes] = np.unique(y[nodes], return_inverse=True)
+    is_member = y[labelled] != len(names) - 1
+    present = np.unique(y[labelled][is_member]).tolist()
     classes = [names[number] for number in present]
-    if background and num_known:
-        drawn = draw_background(np.load(folder.path / "indptr.npy", mmap_mode="r"), nodes, background, seed)
+    y[labelled[is_member]] = np.searchsorted(present, y[labelled[is_member]])
+    y[labelled[~is_member]] = len(classes)
+    ids, drawn = np.load(folder.path / "ids.npy", mmap_mode="r"), np.empty(0, np.int64)
+    if background and is_member.any():
+        indptr = np.load(folder.path / "indptr.npy", mmap_mode="r")
+        drawn = np.setdiff1d(draw_background(indptr, labelled[is_member], background, seed, ids), labelled)
         y[drawn] = len(classes)
-        nodes, classes = np.sort(np.concatenate([nodes, drawn])), [*classes, BACKGROUND]
+    if drawn.size or not is_member.all() or verdicts is not None:
+        classes.append(BACKGROUND)
+    nodes, outcomes = _judged(ids, judged, classes, verdicts.file if verdicts else "")
+    y[nodes] = outcomes
+    all_labelled = np.unique(np.concatenate([labelled, drawn, nodes]))
+    all_labelled = all_labelled[y[all_labelled] != UNLABELLED]
     y.flush()
     folder.finish(
         name,
         classes,
-        split=_split(nodes, y[nodes], classes, seed) if labels and is_split else None,
+        split=_split(all_labelled, y[all_labelled], classes, seed) if labels and is_split else None,
         source=source,
         id_name="address",
         feature_names=features.NAMES,
         measures=features.measures_in(unit),
         edge_types=types,
-        notes=notes,
+        notes=[*notes, verdicts.note(nodes.size)] if verdicts else notes,
     )
-    return num_known, nodes.size - num_known
+    return Assembled(labelled.size, tuple(_addresses(ids, drawn).to_pylist()))
+
+
+def _judged(
+    ids: NDArray[Any], judged: Mapping[str, str | None], classes: Sequence[str], file: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The accounts with verdicts that have a transaction, and the number of the class of each by its verdict."""
+    nodes, outcomes = [], []
+    for account, label in judged.items():
+        if label is not None and label not in classes:
+            raise InputError(
+                f"{file}: {account} is confirmed as {label}, a class of which no account has a transaction"
+            )
+        name = np.array(account.encode() if ids.dtype.kind == "S" else account)
+        node = int(np.searchsorted(ids, name))
+        if node < ids.size and ids[node] == name:
+            nodes.append(node)
+            outcomes.append(UNLABELLED if label is None else classes.index(label))
+    return np.array(nodes, np.int64), np.array(outcomes, np.int64)
 
 
 def _write_accounts(
-    folder: FolderWriter, work: Location, labels: Mapping[str, str], names: Sequence[str], decimals: int
+    folder: FolderWriter,
+    work: Location,
+    labels: Mapping[str, str],
+    judged: Mapping[str, str | None],
+    names: Sequence[str],
+    decimals: int,
 ) -> NDArray[np.int64]:
     """Write ids, features, labels and the stage ``features`` as a table; return the numbers of labelled accounts.
 
-    A label is written as its position in ``names``.
+    A label is written as its position in ``names``; the table has the outcomes of verdicts instead.
     """
     files = stage_files(work, "features")
     ids = folder.array("ids", _id_type(files))
     x, y = folder.array("x", np.float32, (len(features.NAMES),)), folder.array("y", np.int64)
-    texts, known = pyarrow.array(names, pyarrow.string()), pyarrow.array(list(labels), pyarrow.string())
-    numbers = pyarrow.array([names.index(name) for name in labels.values()], pyarrow.int64())
+    number_of = {name: number for number, name in enumerate(names)}
+    known = pyarrow.array(list(labels), pyarrow.string())
+    numbers = pyarrow.array([number_of[name] for name in labels.values()], pyarrow.int64())
+    shown = {**labels, **judged}
+    shown_known, texts = (pyarrow.array(list(part), pyarrow.string()) for part in (shown, shown.values()))
     nodes = [np.empty(0, np.int64)]
 
     def convert(batch: Any, first_row: int) -> tuple[Any, ...]:
         rows = features.matrix(batch, 10**decimals)
         check_finite(rows, first_row)
         label = numbers.take(pyarrow.compute.index_in(batch["address"], value_set=known))
-        table = [*batch.columns, texts.take(label)]
+        table = [*batch.columns, texts.take(pyarrow.compute.index_in(batch["address"], value_set=shown_known))]
         return first_row, _fixed(batch["address"], ids.dtype), rows, label.fill_null(UNLABELLED).to_numpy(), table
 
     def table() -> Iterator[Sequence[Any]]:

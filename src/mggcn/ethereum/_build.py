@@ -15,10 +15,9 @@ followed by copies as of the earlier dates without an edge between them; the id 
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
-from datetime import time as clock
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
@@ -32,31 +31,20 @@ from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data import BACKGROUND, COPY, UNLABELLED, Dataset, Split, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum._account_features import add_columns, add_features
-from mggcn.ethereum._assembly import ACCOUNTS, EDGES, TRANSFERS, assemble, require_space
+from mggcn.ethereum._assembly import ACCOUNTS, EDGES, TRANSFERS, Assembled, assemble, require_space
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated, local_copy
+from mggcn.ethereum._dates import parse_as_of
 from mggcn.ethereum._engines import open_engine
 from mggcn.ethereum._label_lists import read_labels
+from mggcn.ethereum._own_features import Snapshot, add_columns, add_features
 from mggcn.ethereum._pipeline import RuleCounts
+from mggcn.ethereum._verdicts import read_verdicts
 from mggcn.graph import Graph, index_dtype
 
 EngineName = Literal["duckdb", "spark"]
 
 
 _PREFIX = "time:"
-
-
-def parse_as_of(text: str, option: str = "as_of") -> int:
-    """Return the last second to include: the end of a date, or a time; in UTC unless the time has another zone."""
-    try:
-        with suppress(ValueError):
-            return int(datetime.combine(date.fromisoformat(text), clock(23, 59, 59), UTC).timestamp())
-        moment = datetime.fromisoformat(text)
-        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp())
-    except (ValueError, OverflowError):
-        raise InputError(
-            f"{option}: {text!r} is neither a date such as 2020-01-31 nor a time such as 2020-01-31T12:00:00"
-        ) from None
 
 
 @dataclass(frozen=True)
@@ -98,14 +86,12 @@ class TimeSplit:
         """Return the data set of the latest accounts with copies as of earlier dates.
 
         Args:
-            snapshots: the latest, that of validation, that of training; classes are those of the latest.
+            snapshots: the latest, that of validation, that of training, each with the labels that were known then;
+                classes are those of the latest.
         """
         latest, val, train = snapshots
         starts = np.cumsum([0, latest.num_nodes, val.num_nodes])
-        labels = [latest.y]
-        for copies in (val, train):
-            positions = _positions(latest, copies)
-            labels.append(np.where(positions >= 0, latest.y[positions], UNLABELLED))
+        labels = [latest.y, *(_renumbered(copies, latest.classes) for copies in (val, train))]
         is_test = (latest.y != UNLABELLED) & (_positions(val, latest) < 0) & (_positions(train, latest) < 0)
         is_val = (labels[1] != UNLABELLED) & (_positions(train, val) < 0)
         is_train = labels[2] != UNLABELLED
@@ -129,6 +115,11 @@ class TimeSplit:
             },
             mapped=None,
         )
+
+
+def _renumbered(dataset: Dataset, classes: Sequence[str]) -> NDArray[np.int64]:
+    """[n] labels of a data set as numbers of other classes, which include its own."""
+    return np.array([*(classes.index(name) for name in dataset.classes), UNLABELLED], np.int64)[dataset.y]
 
 
 def _names(dataset: Dataset, date: str = "") -> NDArray[Any]:
@@ -196,6 +187,7 @@ def build(
     out: Path,
     *,
     labels: str | Path | None = None,
+    verdicts: str | Path | None = None,
     engine: EngineName = "duckdb",
     memory: str = "4GB",
     name: str | None = None,
@@ -213,6 +205,8 @@ def build(
         inputs: the files to read.
         out: the folder to write.
         labels: a file with the columns address and label.
+        verdicts: a file that :func:`read_verdicts` reads; a verdict counts from its date on, and those later than
+            ``as_of`` are ignored.
         engine: computes the tables.
         memory: the memory limit of the engine.
         name: of the data set; by default ``ethereum:`` and the folder's name, for which the preset ``paper`` has
@@ -222,7 +216,8 @@ def build(
             :func:`mggcn.data.draw_background`; too few with the degrees of labelled accounts give fewer.
         time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
             at random.
-        own_features: a table with the column address, whose other columns become features next to the thirteen.
+        own_features: a table with the column address, whose other columns become features next to the thirteen. With a
+            column ``as_of`` of dates the latest row that is not later counts, which a split by time needs.
         stages: the folder for intermediate tables, a path or, with Spark, an address such as ``s3://bucket/folder``
             that all workers can reach; by default that of ``out``. Each table is removed when no other reads it.
         overwrite: replace an existing dataset folder.
@@ -240,10 +235,14 @@ def build(
         files = expand(inputs.transactions)
         label_file = None if labels is None else local_copy(labels, folder)
         own_file = None if own_features is None else local_copy(own_features, folder)
+        verdict_file = None if verdicts is None else local_copy(verdicts, folder)
         account_labels, notes = ({}, []) if label_file is None else read_labels(label_file, any_ids=inputs.any_ids)
-        if background and (label_file is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
-            problem = f"{label_file} has a class of the name {BACKGROUND}" if label_file else "needs labelled accounts"
-            raise InputError(f"background: {problem}")
+        num_labels = len(account_labels)
+        if label_file is None and (background or verdict_file is not None):
+            raise InputError(f"{'background' if background else 'verdicts'}: needs labelled accounts")
+        judged = None
+        if verdict_file is not None:
+            judged = read_verdicts(verdict_file, set(account_labels.values()), any_ids=inputs.any_ids)
         dates = time_split.inputs(inputs, has_labels=labels is not None) if time_split else [inputs]
         is_whole = time_split is None and own_file is None
         space = require_space(files, engine, 1 if is_whole else 2 if time_split is None else 6, out, tables.local)
@@ -254,7 +253,7 @@ def build(
         if simulated and "simulated" not in title:
             prefix, colon, last = title.rpartition(":")
             title = f"{prefix}{colon}simulated-{last}"
-        snapshots, tallies, counts = [], [], []
+        snapshots, tallies, assembled = [], [], list[Assembled]()
         for number, dated in enumerate(dates):
             work = tables / str(number)
             work.create()
@@ -269,7 +268,10 @@ def build(
             target = out if is_whole else folder / f"snapshot-{number}"
             with prefix_errors(label_file or out), writing(target, overwrite=overwrite) as writer:
                 drawn, is_split = background if number == 0 else 0, time_split is None
-                counts.append(assemble(writer, work, account_labels, drawn, is_split=is_split, **described))
+                in_force = judged.as_of(dated.as_of) if judged else None
+                one = assemble(writer, work, account_labels, drawn, in_force, is_split=is_split, **described)
+            assembled.append(one)
+            account_labels |= dict.fromkeys(one.background, BACKGROUND)  # earlier snapshots have those of the latest
             snapshots.append(load_folder(target, mmap=True))
         if not is_whole:
             extra = {
@@ -278,12 +280,12 @@ def build(
             with prefix_errors(label_file or out):
                 joined = time_split.join(snapshots) if time_split else snapshots[0]
             if own_file is not None:
-                joined = add_features(joined, own_file, any_ids=inputs.any_ids)
+                parts = [Snapshot(data.num_nodes, one.as_of) for data, one in zip(snapshots, dates, strict=True)]
+                joined = add_features(joined, own_file, parts, any_ids=inputs.any_ids)
                 add_columns(extra[ACCOUNTS], joined)
             save(joined, out, overwrite=overwrite, tables=extra)
-    num_known, num_background = counts[0]
-    dataset = load_folder(out, mmap=True)
-    return Built(dataset, tallies[0], len(account_labels), len(account_labels) - num_known, num_background)
+    dataset, latest = load_folder(out, mmap=True), assembled[0]
+    return Built(dataset, tallies[0], num_labels, num_labels - latest.num_labelled, len(latest.background))
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import msgspec
 
 from mggcn._io.files import check_file, write_atomically
+from mggcn.data import BACKGROUND
 from mggcn.errors import InputError, first_line, unknown
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
@@ -72,7 +73,8 @@ def read_labels(path: Path, *, any_ids: bool = False) -> tuple[dict[str, str], l
     """Read the label file of a build: ``address,label``, also with semicolons, tabs or spaces, and without a header.
 
     An account may be repeated with the same label, not with another one. Addresses are converted to lower case. Labels
-    that differ only in case are one class, spelled as most of them are.
+    that differ only in case are one class, spelled as most of them are; ``Background`` is the class of accounts that
+    are known to be in none of the others.
 
     Returns:
         The label of each account, and a note for each class of several spellings.
@@ -81,18 +83,17 @@ def read_labels(path: Path, *, any_ids: bool = False) -> tuple[dict[str, str], l
         path: the file.
         any_ids: accept any text as an account; else only addresses.
     """
-    rows = list(_rows(path, ("address", "label")))
+    rows = list(rows_of(path, ("address", "label")))
     counts = Counter(fields["label"] for _, fields in rows)
     best: dict[str, str] = {}
     for label, _ in counts.most_common():
-        best.setdefault(label.lower(), label)
+        best.setdefault(label.lower(), BACKGROUND if label.lower() == BACKGROUND.lower() else label)
     labels: dict[str, str] = {}
     for location, fields in rows:
         account, label = fields["address"], best[fields["label"].lower()]
         if not account or not label:
             raise InputError(f"{location}: the {'label' if account else 'account'} is empty")
-        if not any_ids:
-            account = _checked(account, location)
+        account = account_of(account, location, any_ids=any_ids)
         if labels.setdefault(account, label) != label:
             raise InputError(f"{location}: {account} has the label {label!r}, before it had {labels[account]!r}")
     if not labels:
@@ -101,15 +102,19 @@ def read_labels(path: Path, *, any_ids: bool = False) -> tuple[dict[str, str], l
     return labels, [f"the label {other!r} is counted as {label!r}: they differ only in case" for other, label in merged]
 
 
-def with_0x(text: str) -> str:
-    """Return an address in lower case with the 0x that it may lack; any other text in lower case."""
-    lowered = text.lower()
-    return f"0x{lowered}" if is_address(f"0x{lowered}") else lowered
-
-
 def is_address(text: str) -> bool:
     """Return whether a text is an address in lower case."""
     return _ADDRESS.fullmatch(text) is not None
+
+
+def account_of(text: str, location: str, *, any_ids: bool = False) -> str:
+    """Return an address in lower case with 0x, however it is spelled; other text is an error unless any id will do."""
+    if any_ids:
+        return text
+    address = f"0x{text.lower().removeprefix('0x')}"
+    if not is_address(address):
+        raise InputError(f"{location}: {text[:60]!r} is not an address (0x and 40 hexadecimal digits)")
+    return address
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -119,8 +124,11 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
     write_atomically(path, text.getvalue().encode())
 
 
-def _rows(path: Path, required: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows of a CSV file that are not blank, by column, each with its file and line."""
+def rows_of(path: Path, required: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of a CSV file that are not blank, by column, each with its file and line.
+
+    Without a header the columns are address and label; files that require others have one.
+    """
     lines = io.StringIO(_read(path), newline="")
     first = lines.readline().strip()
     lines.seek(0)
@@ -162,7 +170,7 @@ def _from_json(path: Path, label: str | None) -> Iterator[LabelledAddress]:
 
 def _from_csv(path: Path, label: str | None) -> Iterator[LabelledAddress]:
     default = path.parent.name if path.stem == "all" else path.stem
-    for location, fields in _rows(path, ("address",)):
+    for location, fields in rows_of(path, ("address",)):
         if label is None and len(fields) == 1:
             raise InputError(f"{path}: a list without labels; give its class as in Phish=FILE")
         is_mainnet = fields.get("chainid", _MAINNET) == _MAINNET
@@ -172,16 +180,9 @@ def _from_csv(path: Path, label: str | None) -> Iterator[LabelledAddress]:
 
 def _parse_address(text: str, location: str) -> str | None:
     """Return an address in lower case, or None for another chain; a truncated or misspelt address is an error."""
-    spelled = with_0x(text.strip())
-    return None if spelled and not spelled.startswith("0x") else _checked(spelled, location)
-
-
-def _checked(text: str, location: str) -> str:
-    """Return an address in lower case; other text is an error."""
-    account = with_0x(text)
-    if not is_address(account):
-        raise InputError(f"{location}: {text!r} is not an address (0x and 40 hexadecimal digits)")
-    return account
+    text = text.strip()
+    is_foreign = text and not text.lower().startswith("0x") and not is_address(f"0x{text.lower()}")
+    return None if is_foreign else account_of(text, location)
 
 
 def _read(path: Path) -> str:

@@ -5,7 +5,7 @@ The script is for the database that holds the transactions; the tables that it c
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ _BIGQUERY = (
 """The columns used of ``bigquery-public-data.crypto_ethereum.transactions``."""
 _DAY = 86_400
 _MOST_BLOCKS = 10**9
+_SHOWN = 60  # characters of a value in a message
 _LITTLE, _FEWEST = 10**15, 100  # wei; values above 0
 _ALL_ETHER = 2 * 10**26  # wei, more than exist
 OnStage = Callable[[str], None]  # called with the name of each stage when it starts
@@ -58,14 +59,24 @@ class RuleCounts:
     formats: tuple[str, ...]  # of the files
     notes: tuple[str, ...] = ()  # what the files do not contain, and what is assumed instead
     types: tuple[str, ...] = ()  # of edges; empty if all are transactions
+    unread: dict[str, str] = field(default_factory=dict)  # by rule, a value that it could not read
 
     def lines(self) -> list[str]:
         """Return a printable table; rules that apply to no row are left out."""
         table = [("rows in", self.rows, "")]
-        table += [(f"- {_words(rule)}", count, _stages.DROPPED[rule]) for rule, count in self.dropped.items() if count]
+        table += [(f"- {_words(rule)}", count, self.reason(rule)) for rule, count in self.dropped.items() if count]
         table += [("rows kept", self.kept, "")]
         table += [(f"~ {_words(rule)}", count, _stages.CHANGED[rule]) for rule, count in self.changed.items() if count]
         return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
+
+    def reason(self, rule: str) -> str:
+        """Why a rule drops rows, with a value that it could not read."""
+        return f"{_stages.DROPPED[rule]}{self.example(rule)}"
+
+    def example(self, rule: str) -> str:
+        """A value that a rule could not read, at the end of a sentence; empty if nothing was there to read."""
+        value = self.unread.get(rule, "")
+        return f"; for example {value[:_SHOWN]!r}" if value else ""
 
 
 def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
@@ -97,6 +108,7 @@ def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
         formats=tuple(dict.fromkeys(source.kind for source in sources)),
         notes=(*notes, *values),
         types=types_of(sources) if typed else (),
+        unread=_unread(engine, rows) if dropped.keys() - {"", *_stages.INTENDED} else {},
     )
     times = _implausible_times(engine, rows, sources) if tally.dropped["implausible_time"] else ""
     drop("rows")
@@ -139,15 +151,24 @@ def _check_dropped(tally: RuleCounts, max_dropped: float, label: str, times: str
     """Raise InputError if no row is left, or more than allowed cannot be read: sums without them would be wrong."""
     if tally.kept == 0:
         rule = max(tally.dropped, key=tally.dropped.__getitem__)
-        raise InputError(f"{label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}{times}")
+        why = f"{_words(rule)!r}{tally.example(rule)}{times}"
+        raise InputError(f"{label}: no row is left of {tally.rows:,}; most were dropped as {why}")
     unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in _stages.INTENDED}
     num_unread = sum(unread.values())
     if num_unread > max_dropped * tally.rows:
         rule = max(unread, key=unread.__getitem__)
         raise InputError(
             f"{label}: {num_unread:,} of {tally.rows:,} rows cannot be read ({num_unread / tally.rows:.2%}), more than "
-            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {_stages.DROPPED[rule]}{times}"
+            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {tally.reason(rule)}{times}"
         )
+
+
+def _unread(engine: Engine, rows: Table) -> dict[str, str]:
+    """For each rule the first value, in the order of text, that it could not read."""
+    wrong = rows.filter(rows.unread != "")
+    return {
+        row["dropped"]: row["unread"] for row in engine.rows(wrong.group_by("dropped").agg(unread=wrong.unread.min()))
+    }
 
 
 def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -> str:

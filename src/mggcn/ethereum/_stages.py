@@ -37,6 +37,14 @@ DROPPED = {
     "reorganised": "a row of a higher block has the same hash",
     "token_id": "the values of its token can be ids of single items (ERC-721), which are not amounts",
 }
+_UNREAD = {
+    "no_time": "spelled_time",
+    "malformed_sender": "spelled_sender",
+    "malformed_receiver": "spelled_receiver",
+    "no_value": "spelled_value",
+    "unknown_status": "spelled_status",
+}
+"""What a rule could not read, for messages."""
 INTENDED = ("later", "code_call", "duplicate", "reorganised", "token_id")
 """The rules that drop rows which can be read; all others drop rows that cannot."""
 CHANGED = {
@@ -61,7 +69,7 @@ _COMPARED = (*_ENDS, "part", "block", "time", "wei", "fee", "count", "failed", "
 
 STAGES: dict[str, dict[str, str]] = {
     "rows": {"src": TEXT, "dst": TEXT, "hash": TEXT, "block": INT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
-    | {"moves": FLAG, "dropped": TEXT}
+    | {"moves": FLAG, "dropped": TEXT, "unread": TEXT}
     | dict.fromkeys(CHANGED, FLAG),
     "transactions": {"src": TEXT, "dst": TEXT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
     | {"moves": FLAG, "copy": TEXT}
@@ -144,6 +152,8 @@ def apply_rules(
         rows = rows.mutate(part=rows.part.re_replace("[^0-9]+", ","))
     if typed:
         rows = rows.mutate(token=_formats.with_0x(rows.token), type=_type(rows, type_of_edges, kind))
+    unread = [(rows.dropped == rule, rows[spelled]) for rule, spelled in _UNREAD.items()]
+    rows = rows.mutate(unread=ibis.cases(*unread, else_=""))
     rows = _with_keys(rows, roles, internal, alone, is_token=is_token)
     changes = [rows[end] != rows[f"spelled_{end}"] for end in _ENDS]
     return rows.mutate(
@@ -201,6 +211,11 @@ def _read(table: Table, roles: Mapping[str, str], decimals: int, digits: int | N
         is_code=column["code"] if "code" in column else ibis.literal(False),
         **ends,
         **spelled,
+        spelled_time=_text(column, "time"),
+        spelled_value=_text(column, "eth" if "eth" in roles else "value"),
+        spelled_status=ibis.cases(*zip(unreadable, flags.values(), strict=True), else_="")
+        if flags
+        else ibis.literal(""),
         below_one_wei=table.point_cut if "eth" in roles else ibis.literal(False),
     )
 

@@ -4,7 +4,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -89,12 +89,29 @@ def _page(sections: Sequence[Section], parts: Sequence[Part]) -> str:
         bodies.append(f'<section id="all{number}"><h2>{escape(found.heading)}</h2>\n{chart}\n{note}</section>\n')
     for number, part in enumerate(parts):
         bodies.append(f'<section id="p{number}"><h2>{escape(part.title)}</h2>\n{part.body}</section>\n')
-    heading = escape(title(sections))
     contents = "".join(f'<a href="#s{number}">{escape(name)}</a> ' for number, name in enumerate(names) if name)
     contents += "".join(f'<a href="#all{number}">{escape(one.heading)}</a> ' for number, one in enumerate(together))
     contents += "".join(f'<a href="#p{number}">{escape(part.title)}</a> ' for number, part in enumerate(parts))
-    content = json.dumps({"data": data, "charts": specs}, separators=(",", ":"), allow_nan=False)
-    content = content.replace("<", "\\u003c")
+    hint = _HINT if any(map(_is_comparison, sections)) else ""
+    body = f"{hint}\n{''.join(bodies)}{_origin(sections)}"
+    contents += '<a href="#origin">Commands and environments</a>'
+    return page(title(sections), body, {"data": data, "charts": specs}, contents=contents)
+
+
+def page(
+    heading: str, body: str, content: Mapping[str, object], *, contents: str = "", style: str = "", script: str = ""
+) -> str:
+    """A self-contained page with charts, which fetches nothing.
+
+    Args:
+        heading: its title.
+        body: HTML under the heading; the chart NAME is drawn in an element of the class ``chart`` with this id.
+        content: ``charts`` are specifications by name, ``data`` their data; a script finds more in ``page``.
+        contents: links to parts of the page.
+        style: more rules after those of all pages.
+        script: what runs after the charts are drawn.
+    """
+    packed = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -102,17 +119,16 @@ def _page(sections: Sequence[Section], parts: Sequence[Part]) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_SAFE}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{heading} · mggcn</title>
-<style>{_resource("page.css")}</style>
+<title>{escape(heading)} · mggcn</title>
+<style>{_resource("page.css")}{style}</style>
 </head>
 <body>
-<nav>{contents}<a href="#origin">Commands and environments</a></nav>
-<h1>{heading}</h1>
-{_HINT if any(map(_is_comparison, sections)) else ""}
-{"".join(bodies)}{_origin(sections)}
-<script type="application/json" id="data">{content}</script>
+<nav>{contents}</nav>
+<h1>{escape(heading)}</h1>
+{body}
+<script type="application/json" id="data">{packed}</script>
 <script type="module">{vega()}</script>
-<script type="module">{"".join(map(_resource, _SCRIPTS))}</script>
+<script type="module">{"".join(map(_resource, _SCRIPTS))}{script}</script>
 </body>
 </html>
 """

@@ -22,6 +22,7 @@ def combine_project(
     weight: Tensor,
     index: Tensor | None = None,
     repeats: Repeats | None = None,
+    factors: Tensor | None = None,
 ) -> Tensor:
     """Concat(σ(h_t), mean of σ(h) over the group of t) times W, with σ the leaky ReLU.
 
@@ -33,6 +34,7 @@ def combine_project(
         weight: [2 · channels, out].
         index: [group · b] the row of h that each row is equal to.
         repeats: the same index as a GPU needs it, if the sampler provides it.
+        factors: [b, group] of a weighted sum in place of the mean.
 
     Returns:
         [b, out].
@@ -40,38 +42,41 @@ def combine_project(
     is_compiling = torch.compiler.is_compiling()  # also in torch.export, which cannot trace the kernels
     if not is_compiling and h.device.type == "cpu" and h.dtype == torch.float32:
         rows = torch.arange(h.shape[0]) if index is None else index
-        joined: Tensor = _CombineOnCpu.apply(h, rows, group, slope)
+        joined: Tensor = _CombineOnCpu.apply(h, rows, group, slope, factors)
         return joined @ weight
     if index is not None and repeats is None:
         h = h.index_select(0, index)
-    if not is_compiling and h.device.type == "cuda" and h.dtype in (torch.float32, torch.bfloat16):
+    if not is_compiling and h.device.type == "cuda" and factors is None and h.dtype in (torch.float32, torch.bfloat16):
         out: Tensor = _CombineProjectOnGpu.apply(h, weight, group, slope, repeats)
         return out
-    return plain_combine(h if repeats is None else expand(h, repeats), group, slope) @ weight
+    return plain_combine(h if repeats is None else expand(h, repeats), group, slope, factors) @ weight
 
 
-def plain_combine(h: Tensor, group: int, slope: float) -> Tensor:
+def plain_combine(h: Tensor, group: int, slope: float, factors: Tensor | None = None) -> Tensor:
     """Concat(σ(h_t), mean of σ(h) over the group of t) in torch: [group · b, channels] to [b, 2 · channels]."""
     active = functional.leaky_relu(h, slope).view(group, -1, h.shape[1])
-    return torch.cat([active[0], active.mean(dim=0)], dim=1)
+    mean = active.mean(dim=0) if factors is None else torch.einsum("bg,gbc->bc", factors.to(h.dtype), active)
+    return torch.cat([active[0], mean], dim=1)
 
 
 class _CombineOnCpu(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, h: Tensor, index: Tensor, group: int, slope: float) -> Tensor:
-        h = h.contiguous()
-        ctx.save_for_backward(h, index)
+    def forward(ctx: Any, h: Tensor, index: Tensor, group: int, slope: float, factors: Tensor | None) -> Tensor:
+        h, b = h.contiguous(), index.numel() // group
+        factors = h.new_empty(0, group) if factors is None else factors
+        ctx.save_for_backward(h, index, factors)
         ctx.group, ctx.slope = group, np.float32(slope)
-        out = h.new_empty(index.numel() // group, 2 * h.shape[1])
-        _forward(h.detach().numpy(), index.numpy(), group, ctx.slope, out.numpy())
+        out = h.new_empty(b, 2 * h.shape[1])
+        _forward(h.detach().numpy(), index.numpy(), factors.numpy(), group, ctx.slope, out.numpy())
         return out
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        h, index = ctx.saved_tensors
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
+        h, index, factors = ctx.saved_tensors
         out, coming = torch.zeros_like(h), gradients[0].contiguous()
-        _backward(h.detach().numpy(), index.numpy(), ctx.group, ctx.slope, coming.numpy(), out.numpy())
-        return out, None, None, None
+        arrays = (h.detach().numpy(), index.numpy(), factors.numpy())
+        _backward(*arrays, ctx.group, ctx.slope, coming.numpy(), out.numpy())
+        return out, None, None, None, None
 
 
 class _CombineProjectOnGpu(torch.autograd.Function):
@@ -98,32 +103,34 @@ class _CombineProjectOnGpu(torch.autograd.Function):
 
 
 @compiled
-def _forward(h, index, group, slope, out):
-    """Fill ``out`` [b, 2 · channels]; row i of the batch is row ``index[i]`` of h."""
-    b, channels = out.shape[0], h.shape[1]
-    share = np.float32(1.0 / group)
+def _forward(h, index, factors, group, slope, out):
+    """Fill ``out`` [b, 2 · channels]; row i of the batch is row ``index[i]`` of h. Without factors, take the mean."""
+    b, channels, is_mean = out.shape[0], h.shape[1], factors.shape[0] == 0
+    share = np.float32(1.0 / group) if is_mean else np.float32(1)
     for t in range(b):
         root, mean, row = out[t, :channels], out[t, channels:], h[index[t]]
+        factor = np.float32(1) if is_mean else factors[t, 0]
         for c in range(channels):
             root[c] = max(row[c], np.float32(0)) + slope * min(row[c], np.float32(0))
         for c in range(channels):
-            mean[c] = root[c]
+            mean[c] = factor * root[c]
         for i in range(1, group):
             row = h[index[i * b + t]]
+            factor = np.float32(1) if is_mean else factors[t, i]
             for c in range(channels):
-                mean[c] += max(row[c], np.float32(0)) + slope * min(row[c], np.float32(0))
+                mean[c] += factor * (max(row[c], np.float32(0)) + slope * min(row[c], np.float32(0)))
         for c in range(channels):
             mean[c] *= share
 
 
 @compiled
-def _backward(h, index, group, slope, gradient, out):
+def _backward(h, index, factors, group, slope, gradient, out):
     """Add the gradient of h to ``out``, from that of the result; rows that repeat add up in their order."""
-    b, channels = gradient.shape[0], h.shape[1]
-    share = np.float32(1.0 / group)
+    b, channels, is_mean = gradient.shape[0], h.shape[1], factors.shape[0] == 0
     for i in range(group):
         weight = np.float32(1.0 if i == 0 else 0.0)
         for t in range(b):
+            share = np.float32(1.0 / group) if is_mean else factors[t, i]
             root, mean = gradient[t, :channels], gradient[t, channels:]
             row, out_row = h[index[i * b + t]], out[index[i * b + t]]
             for c in range(channels):

@@ -132,9 +132,10 @@ class MeanConv(Layer, accepts_rows=True, capturable=True, fuses_activation=True)
         """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
         if is_sparse(x):
             return self._project_first(x, block)
-        if block.group is not None and block.weight is None:
+        if block.group is not None and (block.weight is None or not block.weight.requires_grad):
             h, index, repeats = (x.rows, x.index, x.repeats) if isinstance(x, RepeatedRows) else (x, None, None)
-            out = combine_project(to_dense(h), block.group, negative_slope, self.linear.weight, index, repeats)
+            factors = None if block.weight is None else block.weight.view(block.num_dst, block.group)
+            out = combine_project(to_dense(h), block.group, negative_slope, self.linear.weight, index, repeats, factors)
             return out if self.linear.bias is None else out + self.linear.bias
         joined: Tensor = self.linear(self.hidden(functional.leaky_relu(to_dense(x), negative_slope), block))
         return joined

@@ -13,7 +13,8 @@ from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.ethereum import _formats as formats
-from mggcn.ethereum._build import TimeSplit, parse_as_of
+from mggcn.ethereum._build import TimeSplit
+from mggcn.ethereum._dates import parse_as_of
 from mggcn.explore._server import listen
 from mggcn.methods.settings import pairs
 

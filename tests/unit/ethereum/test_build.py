@@ -22,8 +22,9 @@ from mggcn.errors import InputError, require
 from mggcn.ethereum import _account_features as features
 from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._account_features import ETHER, quotient
-from mggcn.ethereum._build import build, parse_as_of
+from mggcn.ethereum._build import build
 from mggcn.ethereum._build_files import BuildInputs
+from mggcn.ethereum._dates import parse_as_of
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 
@@ -376,15 +377,21 @@ def test_unlabelled_accounts_as_a_class(
     assert np.array_equal(np.where(opened.y == 2, -1, opened.y), closed.y)
     assert "up to 10 unlabelled accounts as Background" in opened.source
     assert [int((opened.y[part] == 2).sum()) for part in opened.split.parts().values()] == [7, 1, 2]
-    Path("labels.csv").write_text("\n".join([*labels, f"{address(50)},background"]))
-    for options, message in (
-        (["--labels", "labels.csv"], "--background: labels.csv has a class of the name Background"),
-        ([], "--background: needs labelled accounts"),
-    ):
-        command = ["ethereum", "build", "t.parquet", "--out", "other", "--background", "5", *options]
-        assert main(command) == 2
-        assert message in capsys.readouterr().err
+    assert main(["ethereum", "build", "t.parquet", "--out", "other", "--background", "5"]) == 2
+    assert "--background: needs labelled accounts" in capsys.readouterr().err
     assert not Path("other").exists()
+
+
+def test_a_label_background_is_one_of_the_class_background(tmp_path: Path) -> None:
+    file, labels = write(tmp_path / "t.parquet", crowd(60)), tmp_path / "labels.csv"
+    members = [f"{address(number)},{'often' if number < 30 else 'once'}" for number in range(10, 40)]
+    labels.write_text("\n".join([*members, f"{address(50)},background", f"{address(51)},Background"]))
+    built = build(BuildInputs((file,)), tmp_path / "d", labels=labels, background=10)
+    data = built.dataset
+    assert data.classes == ("often", "once", "Background")
+    assert (data.y[data.nodes_of([address(50), address(51)])] == 2).all()
+    assert (data.y == 2).sum() == 2 + built.background
+    assert 8 <= built.background <= 10
 
 
 def test_a_folder_that_is_read_is_not_replaced(

@@ -16,7 +16,7 @@ from tests.unit.ethereum.transactions import A, B, address, transaction, write
     [
         (f"wallet,category\n{A},Phish\n", "line 1: 'wallet' is not an address"),
         (f"address,label\n{A},Phish\n0x123,Phish\n", "line 3: '0x123' is not an address"),
-        (f"address,label\n\n{A[2:]},Phish\n", f"line 3: '{A[2:]}' is not an address"),
+        (f"address,label\n\n{A[3:]},Phish\n", f"line 3: '{A[3:]}' is not an address"),
         (f'address,label\n{A},"Phish\n{B},Exchange\n', "line 2: not readable as CSV (unexpected end of data)"),
         (f'address,label\n{A},"two\nlines"\n0x1,Phish\n', "line 4: '0x1' is not an address"),
         (f"address,label\n{A},{'x' * 200_000}\n", "line 2: not readable as CSV (field larger than field limit"),

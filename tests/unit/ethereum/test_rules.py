@@ -1,5 +1,6 @@
 """Each rule on rows made by hand, and the exactness of money, on DuckDB."""
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -185,8 +186,47 @@ def test_without_hashes_rows_that_differ_in_anything_are_no_copies(tmp_path: Pat
 
 
 def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"t\.parquet: no row is left of 1; most were dropped as 'malformed sender'"):
-        run(tmp_path, [transaction(1, "me", B)])
+    why = "most were dropped as 'malformed sender'; for example 'Me'$"
+    with pytest.raises(InputError, match=rf"t\.parquet: no row is left of 1; {why}"):
+        run(tmp_path, [transaction(1, "Me", B)])
+
+
+@pytest.mark.parametrize(
+    ("rule", "columns", "values", "example"),
+    [
+        (
+            "no_time",
+            {"block_timestamp": "1500000001"},
+            ["31.12.2017 10:00", "2017-13-01 00:00:00", None],
+            "2017-13-01 00:00:00",
+        ),
+        ("no_time", {"block_timestamp": 1_500_000_001}, [1_500_000_000_000, None], "1500000000000"),
+        ("malformed_sender", {"from_address": A}, ["0xABC", "0xABD"], "0xABC"),
+        ("malformed_receiver", {"to_address": A}, ["nobody"], "nobody"),
+        ("no_value", {"value": "1"}, ["much", "-1", None], "-1"),
+        ("unknown_status", {"receipt_status": "1"}, ["Reverted"], "reverted"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_quoted(
+    tmp_path: Path, rule: str, columns: Row, values: list[object], example: str
+) -> None:
+    (name,) = columns
+    rows = [transaction(number, C, D, **{name: value}) for number, value in enumerate(values)]
+    rows += [transaction(10 + number, C, D, **columns) for number in range(4)]
+    path = write(tmp_path / "t.parquet", rows)
+    tally, _, _ = stages(tmp_path / "work", path)
+    assert counts(tally) == {rule: len(values)}
+    assert tally.unread == {rule: example}
+    (line,) = (line for line in tally.lines() if line.startswith("- "))
+    assert line.endswith(f"{rules.DROPPED[rule]}; for example {example!r}")
+    with pytest.raises(InputError, match=f"{re.escape(rules.DROPPED[rule])}; for example {re.escape(repr(example))}$"):
+        stages(tmp_path / "again", path, max_dropped=0.01)
+
+
+def test_a_value_that_is_missing_is_not_quoted(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", [transaction(1, A, B), transaction(2, A, B, None)])
+    tally, _, _ = stages(tmp_path / "work", path)
+    assert (counts(tally), tally.unread) == ({"no_value": 1}, {})
 
 
 def test_block_numbers_are_not_read_as_times(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from mggcn.cli import main
 from mggcn.data import load_folder
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.ethereum._build import TimeSplit, build, parse_as_of
+from mggcn.ethereum._build import TimeSplit, build
 from mggcn.ethereum._build_files import BuildInputs
+from mggcn.ethereum._dates import parse_as_of
 from mggcn.ethereum._simulate import simulate
 from mggcn.runs._matching import PART_NAMES, SplitIds
 
