@@ -9,6 +9,8 @@ SMALL_SETTINGS: dict[str, dict[str, object]] = {
     "random-forest": {"trees": 5, "threads": 1},
     "lightgbm": {"trees": 5, "min_leaf": 2, "threads": 1},
     "graphsaint": {"presample": 2, "roots": 10},
+    "mg-gcn": {"portfolio": "none"},
+    "mg-gcn as a portfolio": {},
     "gcn full": {"batches": "full"},
     "cluster-gcn in parts": {"parts": 6, "parts_per_batch": 2},
     "fastgcn over all nodes": {"candidates": "all", "precompute": False},

@@ -52,7 +52,10 @@ class ExperimentDisplay(experiments.ExperimentProgress):
     def run_starts(self, job: Job) -> "ExperimentDisplay":
         """Mark the row of the run."""
         self._job, self._now = job, f"; {job.title}: preparing"
-        if job.label not in self._announced and (needed := Requirements.of(job.plan, self._dataset)) is not None:
+        if (
+            job.label not in self._announced
+            and (needed := Requirements.of(job.plan.recipes, self._dataset)) is not None
+        ):
             self._shown.line(f"{job.label}, {needed}")
         self._announced.add(job.label)
         return self

@@ -137,7 +137,7 @@ def train(
     if tune is not None:
         tuning = Tuning(Search(data, method, device=run_device, fixed=changes, preset=start), search_folder)
     options.note(headline(data))
-    if (needed := Requirements.of(plan, data)) is not None:
+    if (needed := Requirements.of(plan.recipes, data)) is not None:
         options.note(str(needed))
         needed.check()
     label = plan.name.rpartition(":")[2]

@@ -80,6 +80,7 @@ def assemble(
     seed: int,
     notes: Sequence[str] = (),
     is_split: bool = True,
+    roles: bool = True,
     types: Sequence[str] = (),
     unit: str = "ether",
     decimals: int = 18,
@@ -87,14 +88,15 @@ def assemble(
     """Write the data set with a stratified split of its labelled accounts, and the tables beside it.
 
     Edges have the types that are named in ``types``; ``unit`` is that of values, which are stored with so many
-    ``decimals``. There is no split if ``labels``, the class of each account, is empty, or if it is split later. Classes
-    without an account in ``labels`` are left out. Which classes there are, and which accounts are drawn for Background,
-    does not depend on what ``verdicts`` say; with verdicts there always is a class Background, the last one. Each stage
-    is removed from ``work`` when it has been read.
+    ``decimals``. Features of accounts are thirteen, and with ``roles`` two more. There is no split if ``labels``, the
+    class of each account, is empty, or if it is split later. Classes without an account in ``labels`` are left out.
+    Which classes there are, and which accounts are drawn for Background, does not depend on what ``verdicts`` say; with
+    verdicts there always is a class Background, the last one. Each stage is removed from ``work`` when it has been read.
     """
     names = [*sorted({*labels.values()} - {BACKGROUND}), BACKGROUND]
     judged = {} if verdicts is None else {account: one.outcome for account, one in verdicts.verdicts.items()}
-    labelled = _write_accounts(folder, work, labels, judged, names, decimals)
+    of_accounts = features.THIRTEEN + (features.ROLE_FEATURES if roles else ())
+    labelled = _write_accounts(folder, work, labels, judged, names, of_accounts, decimals)
     _write_graph(folder, work, types, decimals)
     if types:
         _write_transfers(folder, work)
@@ -122,8 +124,8 @@ def assemble(
         split=_split(all_labelled, y[all_labelled], classes, seed) if labels and is_split else None,
         source=source,
         id_name="address",
-        feature_names=features.NAMES,
-        measures=features.measures_in(unit),
+        feature_names=of_accounts,
+        measures={name: measure for name, measure in features.measures_in(unit).items() if name in of_accounts},
         edge_types=types,
         notes=[*notes, verdicts.note(nodes.size)] if verdicts else notes,
     )
@@ -154,6 +156,7 @@ def _write_accounts(
     labels: Mapping[str, str],
     judged: Mapping[str, str | None],
     names: Sequence[str],
+    of_accounts: Sequence[str],
     decimals: int,
 ) -> NDArray[np.int64]:
     """Write ids, features, labels and the stage ``features`` as a table; return the numbers of labelled accounts.
@@ -162,7 +165,7 @@ def _write_accounts(
     """
     files = stage_files(work, "features")
     ids = folder.array("ids", _id_type(files))
-    x, y = folder.array("x", np.float32, (len(features.NAMES),)), folder.array("y", np.int64)
+    x, y = folder.array("x", np.float32, (len(of_accounts),)), folder.array("y", np.int64)
     number_of = {name: number for number, name in enumerate(names)}
     known = pyarrow.array(list(labels), pyarrow.string())
     numbers = pyarrow.array([number_of[name] for name in labels.values()], pyarrow.int64())
@@ -171,7 +174,7 @@ def _write_accounts(
     nodes = [np.empty(0, np.int64)]
 
     def convert(batch: Any, first_row: int) -> tuple[Any, ...]:
-        rows = features.matrix(batch, 10**decimals)
+        rows = features.matrix(batch, 10**decimals, roles=features.ROLE_FEATURES[0] in of_accounts)
         check_finite(rows, first_row)
         label = numbers.take(pyarrow.compute.index_in(batch["address"], value_set=known))
         table = [*batch.columns, texts.take(pyarrow.compute.index_in(batch["address"], value_set=shown_known))]

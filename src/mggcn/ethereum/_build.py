@@ -1,4 +1,4 @@
-"""Build a dataset folder from tables of transactions: the graph, 13 features, labels, a split, and exact tables.
+"""Build a dataset folder from tables of transactions: the graph, features, labels, a split, and exact tables.
 
 The graph is undirected, as in the paper: two accounts are neighbours if a transaction from one to the other succeeded,
 also one without ether. Edge attributes keep the direction: the entry of neighbour u in row v describes the transactions
@@ -195,6 +195,7 @@ def build(
     background: int = 0,
     time_split: TimeSplit | None = None,
     own_features: str | Path | None = None,
+    roles: bool = True,
     stages: str | Path | None = None,
     overwrite: bool = False,
     quiet: bool = True,
@@ -216,8 +217,10 @@ def build(
             :func:`mggcn.data.draw_background`; too few with the degrees of labelled accounts give fewer.
         time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
             at random.
-        own_features: a table with the column address, whose other columns become features next to the thirteen. With a
-            column ``as_of`` of dates the latest row that is not later counts, which a split by time needs.
+        own_features: a table with the column address, whose other columns become features next to those of
+            accounts. With a column ``as_of`` of dates the latest row that is not later counts, which a split by time
+            needs.
+        roles: add two features to the thirteen: whether an account never received, and whether it never sent.
         stages: the folder for intermediate tables, a path or, with Spark, an address such as ``s3://bucket/folder``
             that all workers can reach; by default that of ``out``. Each table is removed when no other reads it.
         overwrite: replace an existing dataset folder.
@@ -269,7 +272,8 @@ def build(
             with prefix_errors(label_file or out), writing(target, overwrite=overwrite) as writer:
                 drawn, is_split = background if number == 0 else 0, time_split is None
                 in_force = judged.as_of(dated.as_of) if judged else None
-                one = assemble(writer, work, account_labels, drawn, in_force, is_split=is_split, **described)
+                how_built = {**described, "is_split": is_split, "roles": roles}
+                one = assemble(writer, work, account_labels, drawn, in_force, **how_built)
             assembled.append(one)
             account_labels |= dict.fromkeys(one.background, BACKGROUND)  # earlier snapshots have those of the latest
             snapshots.append(load_folder(target, mmap=True))

@@ -81,21 +81,35 @@ class RuleCounts:
 
 def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
     """Compute all stages; ``links`` and ``features`` are then there, the others are removed when they are read."""
-    stage = partial(_stored, engine, on_stage)
 
     def drop(name: str) -> None:
         (engine.work / name).remove()
 
+    transactions, tally = read_transactions(engine, inputs, on_stage)
+    typed = bool(tally.types)
+    stage = partial(_stored, engine, on_stage, typed=typed)
+    _stages.store_stages(transactions, stage, _balances(engine, inputs), drop, typed=typed)
+    drop(_REWRITTEN)
+    return tally
+
+
+def read_transactions(
+    engine: Engine, inputs: BuildInputs, on_stage: OnStage, also: Sequence[str] = ()
+) -> tuple[Table, RuleCounts]:
+    """Compute and store the stage ``transactions``, with further columns of the stage ``rows`` if ``also`` names some.
+
+    InputError if no row is left, or more rows than allowed cannot be read.
+    """
     (engine.work / _REWRITTEN).create()
     sources = transaction_tables(inputs.transactions, inputs.columns, engine.work / _REWRITTEN)
     notes: dict[str, None] = {}
     if inputs.balances is not None and inputs.as_of is not None:
         notes["balances are used as given, even if they are later than as_of"] = None
     typed = is_typed(sources)
-    stage = partial(stage, typed=typed)
+    stage = partial(_stored, engine, on_stage, typed=typed)
     first, *others = _rows(engine, sources, inputs, notes, typed=typed)
     rows = stage("rows", first.union(*others) if others else first)
-    transactions = stage("transactions", _stages.transactions(rows, typed=typed))
+    transactions = stage("transactions", _stages.transactions(rows, also, typed=typed), also=also)
     kept = transactions.filter(transactions.copy == "")
     values = _implausible_values(engine, kept, sources, inputs)
     dropped, copies = _counts(engine, rows, "dropped"), _counts(engine, transactions, "copy")
@@ -111,13 +125,11 @@ def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
         unread=_unread(engine, rows) if dropped.keys() - {"", *_stages.INTENDED} else {},
     )
     times = _implausible_times(engine, rows, sources) if tally.dropped["implausible_time"] else ""
-    drop("rows")
+    (engine.work / "rows").remove()
     if tally.rows == 0:
         raise InputError(f"{name_files([file for source in sources for file in source.files])}: no rows")
     _check_dropped(tally, inputs.max_dropped, sources[0].label, times)
-    _stages.store_stages(transactions, stage, _balances(engine, inputs), drop, typed=typed)
-    drop(_REWRITTEN)
-    return tally
+    return transactions, tally
 
 
 def types_of(sources: Sequence[TableFiles]) -> tuple[str, ...]:
@@ -133,12 +145,15 @@ def is_typed(sources: Sequence[TableFiles]) -> bool:
     return types_of(sources) != (_formats.TYPES[_formats.TRANSACTION],)
 
 
-def _stored(engine: Engine, on_stage: OnStage, name: str, table: Table, *, typed: bool = False) -> Table:
+def _stored(
+    engine: Engine, on_stage: OnStage, name: str, table: Table, also: Sequence[str] = (), *, typed: bool = False
+) -> Table:
     """Store a stage in the order in which it is read."""
     on_stage(name)
     order = _stages.ORDERS.get(name)
     written = engine.write(name, table.order_by(*order) if order else table)
-    check_types(name, written, _stages.columns_of(name, typed=typed))
+    more = {column: _stages.STAGES["rows"][column] for column in also}
+    check_types(name, written, _stages.columns_of(name, typed=typed) | more)
     return written
 
 

@@ -302,14 +302,14 @@ def notes(roles: Mapping[str, str], kind: str, columns: Sequence[str]) -> list[s
     return lines
 
 
-def transactions(rows: Table, *, typed: bool = False) -> Table:
+def transactions(rows: Table, also: Sequence[str] = (), *, typed: bool = False) -> Table:
     """Return the rows that no rule dropped; ``copy`` is the rule that drops a copy, empty for rows to keep.
 
     Of several rows with one hash the row in the highest block is kept: after a fork the longer chain won. If edges have
     types, a transaction whose trace failed did, too, and a token whose values can be ids is left out.
     """
     kept = rows.filter(rows.dropped == "")
-    columns = [name for name in columns_of("transactions", typed=typed) if name != "copy"]
+    columns = [*(name for name in columns_of("transactions", typed=typed) if name != "copy"), *also]
     columns += ["sure"] * typed
     unnamed = kept.filter(kept.hash == "").select(*columns, copy=ibis.literal(""))
     named = kept.filter(kept.hash != "")
@@ -318,7 +318,7 @@ def transactions(rows: Table, *, typed: bool = False) -> Table:
     older = named.block < named.block.max().over(group_by=named.hash)
     copy = ibis.cases((position == 0, ""), (older, "reorganised"), else_="duplicate")
     if not typed:
-        return unnamed.union(named.select(*columns, copy=copy)).select(*STAGES["transactions"])
+        return unnamed.union(named.select(*columns, copy=copy)).select(*STAGES["transactions"], *also)
     failures = named.failed.cast("int64").max().over(group_by=named.hash)
     undone = named.select(*columns, copy=copy, undone=named.moves & (failures > 0))
     undone = undone.mutate(
@@ -333,7 +333,8 @@ def transactions(rows: Table, *, typed: bool = False) -> Table:
     amounts = _tokens.are_amounts(everything.filter(everything.copy == ""))
     joined = everything.left_join(amounts, everything.token == amounts.named)
     is_id = (joined.copy == "") & (joined.type == _formats.TOKEN) & joined.named.isnull()
-    return joined.mutate(copy=is_id.ifelse("token_id", joined.copy)).select(*columns_of("transactions", typed=True))
+    marked = joined.mutate(copy=is_id.ifelse("token_id", joined.copy))
+    return marked.select(*columns_of("transactions", typed=True), *also)
 
 
 def store_stages(

@@ -225,9 +225,12 @@ class Method(ABC):
         """The width of the input rows that :meth:`prepare` makes of so many features of a graph with such edges."""
         return num_features
 
-    def on_disk(self, graph: Graph, num_features: int) -> int:  # noqa: ARG002
-        """The bytes of disk that :meth:`prepare` needs for a mapped graph; 0 if it computes in memory."""
-        return 0
+    def on_disk(self, graph: Graph, num_features: int) -> Mapping[Hashable, int]:  # noqa: ARG002
+        """The bytes that :meth:`prepare` keeps on disk of a mapped graph, each by what it is; none if all is in memory.
+
+        What has the same name for two recipes is kept once.
+        """
+        return {}
 
     @abstractmethod
     def prepare(self, view: GraphView) -> Views:

@@ -13,7 +13,7 @@ Reference: Huang, Zhang, Wu, Fang and Zheng: MG-GCN: Fast and Effective Learning
 Training Large Graph Convolutional Networks, 2020.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -146,13 +146,14 @@ class MixGrained(Network):
         x = view.scaled.on(view.compute.device)
         return DenseInputs.on_gpu(fine.parts_on(view.graph, table.indptr, table.indices, x), view.compute.dtype)
 
-    def on_disk(self, graph: Graph, num_features: int) -> int:
+    def on_disk(self, graph: Graph, num_features: int) -> Mapping[Hashable, int]:
         """The rows of the fine layer, the running sums for picks, and the edges of one direction if they are needed."""
-        edges = 0
+        fine = self._fine(graph.schema, num_features)
+        kept: dict[Hashable, int] = {fine: fine.on_disk(graph.num_nodes)}
         if self.pick_from != "both" and graph.direction == "directed":
-            edges = sum(array.nbytes for array in graph.arrays().values())
-        sums = (8 if self.pick_by == "weight" else 4) * graph.num_stored
-        return self._fine(graph.schema, num_features).on_disk(graph.num_nodes) + sums + edges
+            kept["edges", self.pick_from] = sum(array.nbytes for array in graph.arrays().values())
+        kept["sums", self.pick_by, self.pick_from] = (8 if self.pick_by == "weight" else 4) * graph.num_stored
+        return kept
 
     @property
     def edge_parts(self) -> frozenset[EdgePart]:

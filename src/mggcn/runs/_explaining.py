@@ -15,7 +15,7 @@ other nodes that the model reads. Log-odds distinguish nodes whose probabilities
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,11 +27,13 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.block import EDGE_VALUES, Batch, Block
-from mggcn.data import UNLABELLED, Dataset, Measure, as_features, plain
+from mggcn.data import BACKGROUND, UNLABELLED, Dataset, Features, Measure, as_features, plain
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
 from mggcn.methods.mg_gcn import MixGrained
+from mggcn.nn.rows import Rows, to_dense
 from mggcn.runs._edge_words import between, group_words, heaviest
+from mggcn.runs._integration import PairGradients, gauss_legendre, interleaved, mean_gradient, total_gradient
 from mggcn.runs._matching import labels_in, match
 from mggcn.runs._predictions import NUM_REASONS, to_frame
 from mggcn.runs._scorer import PickEffect, Probabilities, Scorer, dense_rows, mean_effects
@@ -40,10 +42,9 @@ from mggcn.training import Scaled, Scaler, View, log_odds
 if TYPE_CHECKING:
     import pandas
 
-    from mggcn.runs._run import Run
 
 _STEPS = (32, 128, 512)
-_FEW_STEPS = 32  # of many nodes, whose contributions are only ranked
+_FEW_STEPS, _FEWEST = 32, 4  # of many nodes, whose contributions are only ranked: of all draws, and of a draw
 _TARGETS, _ROWS = 1024, 1 << 15  # of a batch of these
 _TOLERANCE = 1e-3  # of the probability: a tenth of a percentage point
 
@@ -66,7 +67,7 @@ class Explanation:
         picks: the leave-one-out effects of the picks; empty for methods without picks.
         pick_ids: the user's ids of the picks.
         relations: what the features of neighbours contribute through each group of relations that the method averages
-            apart, by the name of the group; empty if there is only one.
+            apart, by the name of the group; empty if there is only one, or if several runs differ in them.
         pick_edges: for each pick, its edges with the node, as the node sees them.
     """
 
@@ -137,7 +138,8 @@ def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, l
     ]
     probabilities = np.mean([torch.stack(of_run).exp().mean(dim=0).numpy() for of_run in draws], axis=0)
     label = int(probabilities.argmax()) if label is None else label
-    parts = [_attribute(scorer, node, label, logits=logits) for scorer in scorers]
+    groups = _groups(scorers)
+    parts = [_attribute(scorer, node, label, len(groups), logits=logits) for scorer in scorers]
     target, others, value, baseline, through = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
     pickers = [scorer for scorer in scorers if scorer.picker is not None]
     drawn = [scorer.leave_one_out(node, draw) for scorer in pickers for draw in range(scorer.inference.draws)]
@@ -157,44 +159,65 @@ def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, l
         others,
         tuple(picks),
         tuple(ids[1:]),
-        dict(zip(_groups(run), through.tolist(), strict=True)),
+        dict(zip(groups, through.tolist(), strict=True)),
         tuple(between(data.graph, node, pick.node) for pick in picks),
     )
 
 
-def _groups(run: "Run") -> dict[str, tuple[int, ...]]:
-    """The groups of relations that the run's method averages apart, by name, if there are several."""
-    method = run.plan.method
-    if not isinstance(method, MixGrained):
-        return {}
-    return method.relations_apart(int(run.record.dataset["num_features"]), run.record.edges)
+def _groups(scorers: Sequence[Scorer]) -> dict[str, tuple[int, ...]]:
+    """The groups of relations that the methods of all runs average apart, by name; empty if they differ in them."""
+    found = []
+    for run in (scorer.run for scorer in scorers):
+        method, num_features, edges = run.plan.method, int(run.record.dataset["num_features"]), run.record.edges
+        found.append(method.relations_apart(num_features, edges) if isinstance(method, MixGrained) else {})
+    return found[0] if all(each == found[0] for each in found) else {}
 
 
-def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+def contributions(
+    scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.int64], groups: int
+) -> NDArray[np.float64]:
     """[n, 1 + groups, num_features] what features contribute to the log-odds of a class of each node.
 
     The first part are the features of the node and of all others; where a method averages over groups of relations
-    apart, the others are what features contribute through each group, and are not in the first. They are means over
-    the draws of the scorer, with one fixed number of steps.
+    apart, ``groups`` of them, the others are what features contribute through each group, and are not in the first.
+    They are means over the draws of the scorer, with a fixed number of steps that the draws share.
     """
-    width, groups = int(scorer.run.record.dataset["num_features"]), len(_groups(scorer.run))
-    result = np.zeros((nodes.size, 1 + groups, width))
-    for draw in range(scorer.inference.draws):
-        first = 0
-        for drawn, owner in _apart(scorer, nodes, draw):
-            batch = drawn.to(scorer.inference.compute.device)
-            part = slice(first, first + batch.targets.numel())
-            rows, forward = dense_rows(scorer.inference.view, batch), scorer.forward(batch)
-            of_class = torch.from_numpy(labels[part]).to(rows.device)
-            with scorer.inference.compute.arithmetic():
-                gradient = _mean_gradient(lambda x: log_odds(forward(x), of_class).sum(), rows, _FEW_STEPS)  # noqa: B023
-            by_part = (gradient * rows).double().view(len(rows), -1, width)
+    draws = scorer.inference.draws
+    steps = max(_FEWEST, -(-_FEW_STEPS // draws))
+    width = int(scorer.run.record.dataset["num_features"])
+    inputs, device = scorer.inference.view.inputs, scorer.inference.compute.device
+    view = scorer.inference.multiplied(nodes.size)
+    result = np.empty((nodes.size, 1 + groups, width))
+    for start in range(0, nodes.size, _TARGETS):
+        chunk = slice(start, min(start + _TARGETS, nodes.size))
+        total = torch.zeros(chunk.stop - start, 1 + groups, width, dtype=torch.float64, device=device)
+        gradients = PairGradients()
+        for draw in range(draws):
+            first = 0
+            for drawn, owner in _apart(scorer, nodes[chunk], draw):
+                batch = drawn.to(device)
+                part = slice(first, first + batch.targets.numel())
+                of_class, forward = torch.from_numpy(labels[chunk][part]).to(device), scorer.forward(batch)
+
+                def value(x: Rows) -> Tensor:
+                    return log_odds(forward(x), of_class).sum()  # noqa: B023
+
+                with scorer.inference.compute.arithmetic():
+                    rows = view.rows(scorer.run.model, batch)
+                    gradients.add(
+                        torch.from_numpy(owner).to(device) + first,
+                        batch.nodes.long(),
+                        mean_gradient(scorer.run.model, value, rows, interleaved(steps, draw, draws)),
+                    )
+                first = part.stop
+        for owner_of, node, gradient in gradients.of_rows():
+            by_part = (gradient * to_dense(inputs.rows(node)).float()).view(len(node), -1, width)
             by_row = by_part.sum(dim=1, keepdim=True)
             if groups:
-                by_group = by_part[:, 1:].reshape(len(rows), groups, -1, width).sum(dim=2)
+                by_group = by_part[:, 1:].reshape(len(node), groups, -1, width).sum(dim=2)
                 by_row = torch.cat([by_part[:, :1], by_group], dim=1)
-            np.add.at(result[part], owner, by_row.cpu().numpy() / scorer.inference.draws)
-            first = part.stop
+            total.index_add_(0, owner_of, by_row.double())
+        result[chunk] = (total / draws).cpu().numpy()
     return result
 
 
@@ -207,7 +230,7 @@ def _check_attributable(scorers: Sequence[Scorer]) -> None:
 
 
 def _attribute(
-    scorer: Scorer, node: int, label: int, *, logits: bool
+    scorer: Scorer, node: int, label: int, groups: int, *, logits: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float, NDArray[np.float64]]:
     """The contributions of a node's own features and of all others, the value, and the baseline; means over draws.
 
@@ -222,7 +245,7 @@ def _attribute(
             scorer.forward(batch),
         )
 
-        def value(x: Tensor) -> Tensor:
+        def value(x: Rows) -> Tensor:
             scores = forward(x)  # noqa: B023
             return log_odds(scores, torch.tensor([label]))[0] if logits else scores[0, label].exp()
 
@@ -231,13 +254,12 @@ def _attribute(
                 end, start = float(value(rows)), float(value(torch.zeros_like(rows)))
             gradient = torch.zeros_like(rows)
             for steps in _STEPS:
-                gradient = _mean_gradient(value, rows, steps)
+                gradient = total_gradient(mean_gradient(scorer.run.model, value, rows, gauss_legendre(steps)))
                 if abs(float((gradient * rows).sum()) - (end - start)) < _TOLERANCE * max(1.0, abs(end - start)):
                     break
         width = int(scorer.run.record.dataset["num_features"])
         total, target = ((part * gradient).double().view(-1, width).sum(dim=0).numpy() for part in (rows, of_target))
         in_part = (rows * gradient).double().sum(dim=0).view(-1, width).sum(dim=1).numpy()
-        groups = len(_groups(scorer.run))
         through = in_part[1:].reshape(groups, -1).sum(axis=1) if groups else np.empty(0)
         parts.append((target, total - target, end, start, through))
     target, others, end, start, through = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
@@ -301,17 +323,6 @@ def _side_by_side(batches: Sequence[Batch]) -> Batch:
     return Batch(nodes, tuple(blocks), targets)
 
 
-def _mean_gradient(function: Callable[[Tensor], Tensor], rows: Tensor, steps: int) -> Tensor:
-    """The mean of a function's gradient on the line from zero to ``rows``, by Gauss and Legendre's rule."""
-    total = torch.zeros_like(rows)
-    points, weights = np.polynomial.legendre.leggauss(steps)
-    for point, weight in zip(points.tolist(), weights.tolist(), strict=True):
-        x = ((point + 1) / 2 * rows).requires_grad_()
-        (gradient,) = torch.autograd.grad(function(x), x)
-        total += weight / 2 * gradient
-    return total
-
-
 def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> list[list[str]]:
     """At most three reasons for a class of each node, by the mean contributions over runs, the strongest first.
 
@@ -321,9 +332,10 @@ def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDAr
     if not nodes.size:
         return []
     run, data = scorers[0].run, scorers[0].dataset
-    effects = np.mean([contributions(scorer, nodes, labels) for scorer in scorers], axis=0)
+    groups = _groups(scorers)
+    effects = np.mean([contributions(scorer, nodes, labels, len(groups)) for scorer in scorers], axis=0)
     known = labels_in(data, run.classes, np.arange(data.num_nodes))
-    words = _Words(_matched(scorers[0]), known, run.classes, _groups(run), reads_edges=bool(run.plan.method.edge_parts))
+    words = _Words(_matched(scorers[0]), known, run.classes, groups, reads_edges=bool(run.plan.method.edge_parts))
     found = []
     for node, label, of_node in zip(nodes.tolist(), labels.tolist(), effects, strict=True):
         evidence = words.edge(node, label)
@@ -332,6 +344,14 @@ def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDAr
         said = [words.say(node, label, column, part) for place, part, column in places if of_node.flat[place] > 0]
         found.append([*said, *evidence])
     return found
+
+
+def _value(x: Features, node: int, column: int) -> float:
+    """A value of a feature, without the checks of scipy, which take longer for one value."""
+    if isinstance(x, np.ndarray):
+        return float(x[node, column])
+    row = slice(int(x.indptr[node]), int(x.indptr[node + 1]))
+    return float(x.data[row][x.indices[row] == column].sum())
 
 
 class _Words:
@@ -354,7 +374,7 @@ class _Words:
 
     def edge(self, node: int, label: int) -> list[str]:
         """The heaviest edge of a node with one that is known to be of a class, if anything is known of edges."""
-        if self._data.graph.schema.is_plain or not self._reads_edges:
+        if self._data.graph.schema.is_plain or not self._reads_edges or self._classes[label] == BACKGROUND:
             return []
         others = self._known == label
         others[node] = False
@@ -369,13 +389,17 @@ class _Words:
         name = self._data.feature_names[column] if self._data.feature_names else f"feature {column}"
         if part:
             return self._mean(node, column, name, [*self._groups][part - 1])
-        stored = float(self._data.x[[node], [column]].item())
+        stored = _value(self._data.x, node, column)
         if name in self._flags:
             return name if stored else f"not {name}"
         measure = self._data.measures.get(name) or plain(name)
         text = measure.text(stored)
         members = self._members(node, label, measure) if measure.counts else 0
-        return f"{text}, {members:,} of them known {self._classes[label]}" if members else text
+        if not members or self._classes[label] == BACKGROUND:  # of which nothing is known
+            return text
+        if measure.number(stored) == "1":
+            return f"{text}, a known {self._classes[label]}"
+        return f"{text}, {members:,} of them {'a ' * (members == 1)}known {self._classes[label]}"
 
     def _mean(self, node: int, column: int, name: str, group: str) -> str:
         graph = self._data.graph

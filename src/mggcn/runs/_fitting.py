@@ -2,8 +2,10 @@
 
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 from mggcn.data import Dataset
 from mggcn.methods import Shared
@@ -41,17 +43,7 @@ def fit_plan(
     if plan.members:
         return _fit_portfolio(dataset, plan, progress, checkpoints, ranks)
     trained = Trained.by(dataset, plan, progress, checkpoints, origin, ranks)
-    started = time.perf_counter()
-    (tested,), scored_seconds = score_test([trained.calibrated])
-    _log_test(time.perf_counter() - started)
-    _log.info(
-        "prepared in %.2f s, trained %d epochs in %.2f s, scored %d test nodes in %.2f s",
-        trained.prepare_seconds,
-        len(trained.fitted.curve),
-        trained.seconds - trained.prepare_seconds,
-        trained.fit.split.test.size,
-        scored_seconds,
-    )
+    (tested,), scored_seconds = _scored([trained])
     return trained.run(tested, scored_seconds)
 
 
@@ -74,9 +66,7 @@ def _fit_portfolio(
         trained.append(one)
     choice = Choice.of(trained)
     selected = [trained[index] for index in choice.selected]
-    started = time.perf_counter()
-    tested, scored_seconds = score_test([one.calibrated for one in selected])
-    _log_test(time.perf_counter() - started)
+    tested, scored_seconds = _scored(selected)
     best, *others = (one.run(measured, scored_seconds) for one, measured in zip(selected, tested, strict=True))
     whole = Plan.of_portfolio([one.plan for one in trained])
     members = [
@@ -108,5 +98,11 @@ def _fit_portfolio(
     return replace(best, record=record, portfolio=whole).with_others(others)
 
 
-def _log_test(seconds: float) -> None:
+def _scored(trained: Sequence[Trained]) -> tuple[list[dict[str, Any]], float]:
+    """What :func:`mggcn.runs._testing.score_test` returns of these recipes."""
+    started = time.perf_counter()
+    tested, scored_seconds = score_test([one.calibrated for one in trained])
+    seconds = time.perf_counter() - started
     _log.debug("tested in %.2f s", seconds, extra={"phase": "test", "seconds": seconds})
+    _log.info("scored %d test nodes in %.2f s", trained[0].fit.split.test.size, scored_seconds)
+    return tested, scored_seconds

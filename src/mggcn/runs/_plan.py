@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -383,14 +383,24 @@ class Requirements:
     kept: int
 
     @classmethod
-    def of(cls, plan: Plan, dataset: Dataset, *, trains: bool = True) -> "Requirements | None":
-        """What a plan needs; None if the data set is in memory, or the method computes in memory what it needs."""
+    def of(cls, recipes: Sequence[Plan], dataset: Dataset, *, trains: bool = True) -> "Requirements | None":
+        """What recipes need that are prepared one after the other.
+
+        None if the data set is in memory, or all methods compute in memory what they need.
+        """
         graph, width = dataset.graph, dataset.num_features
-        disk = plan.method.on_disk(graph, width)
-        if dataset.mapped is None or not is_read_dense(dataset) or not disk:
+        if dataset.mapped is None or not is_read_dense(dataset):
             return None
-        if trains and plan.trains_on_part(dataset):
-            disk += disk + sum(array.nbytes for array in graph.arrays().values())
+        parts: dict[Hashable, int] = {}
+        for recipe in recipes:
+            scaling, files = recipe.training.scaling, recipe.method.on_disk(graph, width)
+            parts.update({(scaling, what): num_bytes for what, num_bytes in files.items()})
+            if files and trains and recipe.trains_on_part(dataset):
+                parts.update({("train", scaling, what): num_bytes for what, num_bytes in files.items()})
+                parts["edges between training nodes"] = sum(array.nbytes for array in graph.arrays().values())
+        if not parts:
+            return None
+        disk = sum(parts.values())
         cache = Cache(prepared_folder(dataset), dataset.access.memory)
         kept = sum(entry.num_bytes for entry in cache.entries() if entry.what.get("data") == dataset.digest)
         strips = memory_for_rows(graph.num_nodes, width, cache.memory)

@@ -5,7 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -89,10 +89,10 @@ class Trained:
             checkpoints: open ones, which are continued and written.
             origin: the run whose weights and scaling the model starts with.
             ranks: that train together.
-            shared: what other recipes of a portfolio have prepared.
+            shared: what other recipes of a portfolio have prepared and noted.
             is_behind: whether training stops early, by the epochs so far.
         """
-        given, device = dataset, plan.device
+        given, device, shared = dataset, plan.device, shared or Shared()
         key, compute = Key.of(plan.seed), plan.compute(device, ranks, dataset)
         threads = torch.get_num_threads()
         _log.info("%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, plan.seed, device, threads)
@@ -117,12 +117,14 @@ class Trained:
         unused = plan.unused_parts(dataset)
         if isinstance(progress, NotedProgress):
             for note in (*([unused] if unused else []), *prepared.notes):
-                progress.note(note)
+                shared.once(("note", note), partial(progress.note, note))
             if dataset.mapped is not None and (seconds := epoch_seconds(fit)) is not None:
                 progress.note(f"an epoch takes about {seconds:.1f} s")
         fitted = train(fit, progress or Silent(), checkpoints, is_behind)
         state = checkpoints.state if checkpoints else None
         seconds = time.perf_counter() - started + (state.seconds if state else 0.0)
+        times = prepare_seconds, len(fitted.curve), seconds - prepare_seconds
+        _log.info("prepared in %.2f s, trained %d epochs in %.2f s", *times)
         return cls(
             replace(plan, training=replace(plan.training, scaling=prepared.scaler.kind)),
             given,

@@ -14,7 +14,8 @@ def test_a_mapped_run_keeps_what_it_prepared_until_it_is_cleared(
 ) -> None:
     folder = tmp_path / "data"
     save(small, folder)
-    assert main(["train", str(folder), "--mmap", "--epochs", "1", "--out", str(tmp_path / "run")]) == 0
+    alone = ["--set", "portfolio=none"]
+    assert main(["train", str(folder), "--mmap", "--epochs", "1", *alone, "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     assert main(["data", "cache", "list", str(folder)]) == 0
     listed = capsys.readouterr().out.splitlines()

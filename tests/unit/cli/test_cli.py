@@ -14,6 +14,7 @@ from mggcn.cli import main
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
+from mggcn.methods import published
 
 TRAIN = ("train", "data", "--no-report")
 PAPER = (*TRAIN, "--preset", "paper")
@@ -63,7 +64,8 @@ def test_quiet_prints_only_the_result(folder: Path, capsys: pytest.CaptureFixtur
     assert main([*TRAIN, "--epochs", "2", "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert len(out.splitlines()) == 7
+    recipes = 3 + len(published.portfolio("mg-gcn"))  # with a header, an empty line and what was selected
+    assert len(out.splitlines()) == recipes + 7
 
 
 def test_runs_that_are_too_short_are_marked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +172,7 @@ def test_per_class_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_predict_prints_metrics_over_known_labels(
     folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset
 ) -> None:
-    main([*TRAIN, "--epochs", "20", "--quiet", "--json"])
+    main([*TRAIN, "--epochs", "20", "--set", "portfolio=none", "--quiet", "--json"])
     trained = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert main(["predict", trained["run"], "--out", "p.csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == (

@@ -1,5 +1,6 @@
 """``mggcn train --set portfolio=auto``: what it prints and writes, and how it is continued and used."""
 
+import html
 import json
 import re
 import tomllib
@@ -11,10 +12,13 @@ import mggcn
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
+from mggcn.runs import resolve
 from mggcn.runs._portfolio import Rival
 from mggcn.training import _loop as loop
+from mggcn.training import recipe_words
 
 RUN = Path("runs/small-mg-gcn-seed0")
+MEMBERS = resolve("mg-gcn", "small").tables
 SETTINGS = ["hidden=8", "epochs=6", "portfolio=auto"]
 TRAIN = ["train", "data", "--device", "cpu", "--set", *SETTINGS]
 
@@ -32,20 +36,18 @@ def test_recipes_are_printed_and_on_the_page(capsys: pytest.CaptureFixture[str])
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert re.split(r" {2,}", lines[0]) == ["recipe", "val accuracy, %", "val loss", "epochs", "time"]
-    assert [line.split("  ")[1].strip() for line in lines[1:5]] == [
-        "the method's recipe",
-        "conv=pool",
-        "picks=10 skip_self=false padding=none",
-        "conv=pool picks=10 skip_self=false padding=none",
-    ]
-    assert re.match(r"selected        (recipe|the mean of recipes) .*the lowest validation loss, ", lines[6])
-    assert "small mg-gcn seed 0: recipe 2 of 4: conv=pool" in err
+    words = [recipe_words(table, MEMBERS[0]) for table in MEMBERS]
+    count = len(words)
+    assert [line.split("  ")[1].strip() for line in lines[1 : 1 + count]] == words
+    selected = lines[2 + count]
+    assert re.match(r"selected        (recipe|the mean of recipes) .*the lowest validation loss, ", selected)
+    assert f"small mg-gcn seed 0: recipe 2 of {count}: {words[1]}" in err
     members = json.loads(lines[-1])["portfolio"]
-    assert [member["epochs"] for member in members] == [6] * 4
+    assert [member["epochs"] for member in members] == [6] * count
     page = (RUN / "report.html").read_text()
     assert "<h3>Recipes</h3>" in page
-    assert "picks=10 skip_self=false padding=none" in page
-    assert f"Selected: {lines[6].removeprefix('selected').strip()}." in page
+    assert all(html.escape(each) in page for each in words)
+    assert f"Selected: {selected.removeprefix('selected').strip()}." in page
 
 
 def test_of_several_seeds_what_was_selected_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,10 +78,7 @@ def test_its_config_trains_it_again() -> None:
     assert main(["train", "--config", config, "--no-report", "--quiet", "--out", "b", "--set", "conv=gcn"]) == 0
     other = tomllib.loads((Path("b") / RUN.name / "config.toml").read_text())
     assert other["settings"]["conv"] == "gcn"
-    assert other["members"] == [
-        {"picks": 4, "skip_self": True, "padding": "target"},
-        {"picks": 10, "skip_self": False, "padding": "none"},
-    ]
+    assert other["members"] == resolve("mg-gcn", "small", {"portfolio": "auto", "conv": "gcn"}).tables
     assert main(["train", "--config", config, "--no-report", "--quiet", "--out", "c", "--set", "portfolio=none"]) == 0
     assert "members" not in (Path("c") / RUN.name / "config.toml").read_text()
 
@@ -125,7 +124,7 @@ def test_a_comparison_trains_and_remembers_it(capsys: pytest.CaptureFixture[str]
     (ledger,) = Path().rglob("records.jsonl")
     lines = [json.loads(line) for line in ledger.read_text().splitlines()]
     portfolios = [record["portfolio"] for line in lines if (record := line.get("record", line))["method"] == "mg-gcn"]
-    assert [len(members) for members in portfolios] == [4]
+    assert [len(members) for members in portfolios] == [len(MEMBERS)]
     content = ledger.read_bytes()
     capsys.readouterr()
     assert main(compare) == 0

@@ -19,7 +19,8 @@ from mggcn.training._ranks import Ranks
 from tests.ranks import LIMIT, children, finished, started, torchrun
 
 RUN = Path("runs/small-mg-gcn-seed0")
-TRAIN = ["train", "data", "--device", "cpu", "--no-report", "--set", "dropout=0.5", "patience=100000", "batch_size=7"]
+SETTINGS = ["portfolio=none", "dropout=0.5", "patience=100000", "batch_size=7"]
+TRAIN = ["train", "data", "--device", "cpu", "--no-report", "--set", *SETTINGS]
 RANKS = [*torchrun(2), "-m", "mggcn"]
 
 

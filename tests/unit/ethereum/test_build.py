@@ -51,7 +51,7 @@ def built(tmp_path: Path) -> Path:
 
 def test_the_thirteen_features(built: Path) -> None:
     data = load_folder(built)
-    assert data.feature_names == features.NAMES
+    assert data.feature_names == (*features.THIRTEEN, *features.ROLE_FEATURES)
     assert data.ids_of(range(4)).tolist() == [A, B, C, D]
     expected = {
         "balance": Fraction(ETH - 5 * ETH - 1 - 7 - 3 * FEE, ETH),
@@ -69,8 +69,34 @@ def test_the_thirteen_features(built: Path) -> None:
         "tx_freq": Fraction(4, 5),
     }
     values = np.array([float(value) for value in expected.values()])
-    assert tuple(expected) == features.NAMES
-    assert np.array_equal(data.x[0], (np.sign(values) * np.log1p(np.abs(values))).astype(np.float32))
+    assert tuple(expected) == features.THIRTEEN
+    assert np.array_equal(data.x[0, :13], (np.sign(values) * np.log1p(np.abs(values))).astype(np.float32))
+
+
+def test_roles_are_two_more_features_unless_they_are_left_out(built: Path, tmp_path: Path) -> None:
+    data = load_folder(built)
+    assert data.x[:, 13:].tolist() == [[0, 0], [0, 0], [0, 0], [0, 1]]  # of A, B, C and D, which never sent
+    only_paid = write(tmp_path / "paid.parquet", ledger()[:1])
+    assert build(BuildInputs((only_paid,)), tmp_path / "paid").dataset.x[:, 13:].tolist() == [[1, 0], [0, 1]]
+    transactions = str(tmp_path / "t.parquet")
+    assert main(["ethereum", "build", transactions, "--out", str(tmp_path / "plain"), "--no-roles", "--quiet"]) == 0
+    plain = load_folder(tmp_path / "plain")
+    assert plain.feature_names == features.THIRTEEN
+    assert np.array_equal(plain.x, data.x[:, :13])
+    assert set(plain.measures) == set(plain.feature_names)
+
+
+def test_phrases_are_singular_for_one_and_never_quote_a_negative_balance(built: Path) -> None:
+    data = load_folder(built)
+    said = [data.measures[name].text(data.x[0, column]) for column, name in enumerate(data.feature_names)]
+    missing = f"paid 4 ether more than came in: {features.PARTIAL}"
+    assert said[:6] == [
+        *(missing, "received from 1 account", "sent to 2 accounts", "transactions with 2 accounts"),
+        *("received 1 transaction", "sent 3 transactions"),
+    ]
+    assert said[-2:] == ["has received", "has sent"]
+    last = [data.measures[name].text(data.x[3, column]) for column, name in enumerate(data.feature_names)]
+    assert last[-2:] == ["has received", "never sent"]
 
 
 def test_the_graph_is_undirected_and_its_attributes_are_not(built: Path) -> None:

@@ -191,7 +191,7 @@ def test_only_is_part_of_a_data_set_or_a_label(file: Path) -> None:
 @pytest.mark.parametrize("path", sorted(PAPER.parent.rglob("*.toml")), ids=lambda path: path.stem)
 def test_the_experiments_of_the_repository_resolve(path: Path) -> None:
     one = experiments.read(path)
-    prefix = f"{path.parent.name}-" if path.parent.name in ("ethereum", "tuned") else ""
+    prefix = f"{path.parent.name}-" if path.parent.name in ("ethereum", "strongest", "tuned") else ""
     assert one.name == prefix + path.stem
     for dataset in one.datasets:
         jobs = Schedule(one, dataset, DataIdentity(dataset)).jobs(torch.device("cpu"))

@@ -111,10 +111,10 @@ def test_the_first_trial_is_of_the_preset(small: Dataset) -> None:
 
 def test_a_preset_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["tune", "data", "--trials", "1", "--set", "epochs=1", "--quiet", "--json"]
-    for preset, picks in (("paper", 5), ("default", 4)):
+    for preset, explore in (("paper", "both"), ("default", "breadth")):
         assert main([*call, "--preset", preset, "--out", preset]) == 0
         (trial,) = json.loads(capsys.readouterr().out.splitlines()[-1])["trials"]
-        assert trial["settings"]["picks"] == picks
+        assert trial["settings"]["explore"] == explore
     assert main([*call, "--preset", "paper", "--out", "default"]) == 2
     assert "belongs to another search" in capsys.readouterr().err
 

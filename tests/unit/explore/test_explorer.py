@@ -42,7 +42,7 @@ from tests.gpu import GPU
 from tests.reference.pick import pick_one
 from tests.serving import served
 
-QUICK: dict[str, object] = {"epochs": 15, "lr": 0.1, "hidden": 8, "picks": 4}
+QUICK: dict[str, object] = {"epochs": 15, "lr": 0.1, "hidden": 8, "picks": 4, "portfolio": "none"}
 
 
 @pytest.fixture
@@ -358,7 +358,8 @@ def test_the_page_is_the_same_for_a_run_on_a_gpu(run: Run, small: Dataset) -> No
     assert isinstance(view.inputs, DenseInputs)
     assert isinstance(view.sampler, MixGrainedSampler)
     inputs = DenseInputs((torch.cat(view.inputs.parts, dim=1).to(GPU),))
-    sampler = DeviceMixGrainedSampler(view.sampler.table.on(GPU), 4, explore=view.sampler.explore, merge_from=None)
+    same = {name: getattr(view.sampler, name) for name in ("include_target", "padding", "explore")}
+    sampler = DeviceMixGrainedSampler(view.sampler.table.on(GPU), 4, **same, merge_from=None)
     on_gpu = replace(
         run,
         record=replace(run.record, device=GPU.type),

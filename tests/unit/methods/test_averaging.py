@@ -114,7 +114,8 @@ def test_the_choice_is_printed(wide: Dataset) -> None:
         def note(self, text: str) -> None:
             self.lines.append(text)
 
-    run = mggcn.fit(wide, settings={"epochs": 2, "input_dropout": 0.0}, device="cpu", progress=Notes())
+    settings = {"epochs": 2, "input_dropout": 0.0, "portfolio": "none"}
+    run = mggcn.fit(wide, settings=settings, device="cpu", progress=Notes())
     assert [line.partition(":")[0] for line in Notes.lines] == ["features are multiplied first and averaged afterwards"]
     assert run.record.epochs == 2
     assert run.predict(wide, device="cpu").probabilities.shape == (300, 3)

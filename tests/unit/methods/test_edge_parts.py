@@ -18,7 +18,7 @@ from mggcn.methods import METHODS, FeatureMLP, GraphSAGEMean, GraphSAGEPool, _fi
 from mggcn.runs import Assessment, resolve
 from mggcn.training._record import Epoch
 
-QUICK = {"epochs": 1}
+QUICK = {"epochs": 1, "portfolio": "none"}
 
 
 def with_edges(dataset: Dataset, **options: object) -> Dataset:
@@ -127,6 +127,17 @@ def test_relations_left_together_that_picks_use_are_a_note(small: Dataset, monke
     wide = "directions apart would make input rows of 9 columns, more than 8; relations='direction' uses them"
     assert seen.lines == [f"relations: {wide}"]
     assert "notes" not in run.record.dataset
+
+
+def test_a_portfolio_says_once_what_no_recipe_uses(small: Dataset) -> None:
+    data, seen = with_edges(small), Lines([])
+    sentence = "mg-gcn does not use the types of edges"
+    with pytest.warns(DataWarning, match=f"^small: {sentence}$"):
+        run = mggcn.fit(
+            data, settings={"epochs": 1, "relations": "none"}, members=[{}, {"picks": 2}], device="cpu", progress=seen
+        )
+    assert [line for line in seen.lines if not line.startswith(("recipe", "stopped"))] == [sentence]
+    assert run.record.dataset["notes"] == [sentence]
 
 
 def test_one_type_is_nothing_to_use() -> None:

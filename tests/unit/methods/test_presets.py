@@ -106,11 +106,12 @@ def test_a_name_a_class_and_an_object_without_fields_are_the_same_method(method:
 
 def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
     for preset in ("default", "paper"):
-        settings = resolved("mg-gcn", "cora", preset, is_sparse=True)
-        text = tomli_w.dumps(settings)
+        plan = resolve("mg-gcn", CORA, preset=preset)
+        text = tomli_w.dumps(plan.settings)
         assert all(name in text for name in (*NEUTRAL, "hops", "fine_norm"))
         for other in ("default", "paper"):
-            assert resolve("mg-gcn", "pubmed", settings, preset=other).settings == settings
+            again = resolve("mg-gcn", "pubmed", plan.settings, preset=other, members=plan.tables)
+            assert (again.settings, again.tables) == (plan.settings, plan.tables)
 
 
 def test_the_values_that_training_uses_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +123,8 @@ def test_the_values_that_training_uses_are_shown(capsys: pytest.CaptureFixture[s
             used = f"  {name}={written(value)}  "
             end = "" if condition == "any features" else f"for {condition} (our recipe)"
             assert any(line.startswith(used) and "our recipe" in line and line.endswith(end) for line in lines)
-    assert "  picks=4  (a whole number; our recipe, the class has 5)" in lines
+    hidden = MixGrained.__dataclass_fields__["hidden"].default
+    assert f"  hidden=128  (a whole number; our recipe, the class has {hidden})" in lines
     assert "  layers=2  (a whole number)" in lines
     assert main(["methods", "sgc"]) == 0
     assert "our recipe" not in capsys.readouterr().out

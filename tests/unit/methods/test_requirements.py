@@ -10,6 +10,7 @@ from mggcn._io import memory
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
+from mggcn.methods import published
 from mggcn.training import _epochs as epochs
 
 QUIET = ("--no-report", "--mmap", "--set", "epochs=2")
@@ -52,9 +53,11 @@ def test_memory_disk_and_time_are_printed_first(
     assert main(["train", "data", "--set", "batch_size=2", *QUIET]) == 0
     lines = capsys.readouterr().err.splitlines()
     (needed,) = (number for number, line in enumerate(lines) if line.startswith("mapped: needs up to "))
-    (time,) = (number for number, line in enumerate(lines) if "an epoch takes about " in line)
-    (epoch,) = (number for number, line in enumerate(lines) if "epoch    1 " in line)
-    assert needed < time < epoch
+    times = [number for number, line in enumerate(lines) if "an epoch takes about " in line]
+    epochs_1 = [number for number, line in enumerate(lines) if "epoch    1 " in line]
+    assert needed < min(times)
+    assert len(times) == len(epochs_1) == len(published.portfolio("mg-gcn"))
+    assert sorted([*times, *epochs_1]) == [number for pair in zip(times, epochs_1, strict=True) for number in pair]
     assert "are kept" not in lines[needed]
     assert main(["train", "data", *QUIET]) == 0
     assert " of this data set are kept" in capsys.readouterr().err

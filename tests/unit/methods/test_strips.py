@@ -51,7 +51,7 @@ def test_training_from_disk_has_the_weights_of_training_in_memory(
 ) -> None:
     x = csr_array(np.maximum(small.x, 0)) if sparse else small.x
     data = save(replace(small, x=x, inductive=inductive), tmp_path / "data")
-    settings = {"epochs": 3, "fine_norm": norm, "scaling": "none"}
+    settings = {"epochs": 3, "fine_norm": norm, "scaling": "none", "portfolio": "none"}
     weights = []
     for mmap in (False, True, True):
         run = mggcn.fit(load_folder(data.path, mmap=mmap), settings=settings, device="cpu")

@@ -9,13 +9,13 @@ import pytest
 import mggcn
 from mggcn.errors import DataWarning, InputError, InputWarning
 from mggcn.graph import EdgeSchema, Graph
-from mggcn.runs import Requirements, Scorer, explain, resolve
+from mggcn.runs import Ensemble, Requirements, Scorer, explain, resolve
 from mggcn.runs._edge_words import between
 from mggcn.runs._explaining import contributions
 from mggcn.training import Epoch
 from tests.conftest import TYPES, payments
 
-SETTINGS = {"epochs": 3, "hidden": 8}
+SETTINGS = {"epochs": 3, "hidden": 8, "portfolio": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +128,13 @@ def test_explanations_say_what_came_through_which_edges(run: mggcn.Run) -> None:
     assert in_frame[explained.pick_ids[0]] == "; ".join(explained.pick_edges[0])
 
 
-def test_a_linear_score_is_the_sum_of_the_node_and_of_the_means_over_its_edges() -> None:
+@pytest.mark.parametrize("linear_path", [False, True])
+def test_a_linear_score_is_the_sum_of_the_node_and_of_the_means_over_its_edges(linear_path: bool) -> None:
     data = payments()
-    run = mggcn.fit(data, settings=SETTINGS | {"layers": 1}, device="cpu")
-    x, weight = run.scaler.apply(data.x).astype(np.float64), run.model.first.weight.detach().double().numpy()
+    run = mggcn.fit(data, settings=SETTINGS | {"layers": 1, "linear_path": linear_path}, device="cpu")
+    layers = [run.model.first, run.model.direct] if linear_path else [run.model.first]
+    weight = sum(layer.weight.detach().double().numpy() for layer in layers)
+    x = run.scaler.apply(data.x).astype(np.float64)
     factors = (weight[:, 0] - weight[:, 1]).reshape(5, 3) / run.record.temperature
     scorer = Scorer.of(run, data)
     for node in (3, 17):
@@ -150,10 +153,24 @@ def test_contributions_through_relations_sum_to_those_of_features(run: mggcn.Run
     scorer = Scorer.of(run, data)
     for node in (3, 17):
         alone = explain([scorer], node, 0, logits=True)
-        (parts,) = contributions(scorer, np.array([node]), np.array([0]))
+        (parts,) = contributions(scorer, np.array([node]), np.array([0]), 4)
         assert parts.shape == (5, 3)
         np.testing.assert_allclose(parts.sum(axis=0), alone.target + alone.others, rtol=0.02, atol=0.02)
         np.testing.assert_allclose(parts[1:].sum(axis=1), [*alone.relations.values()], rtol=0.02, atol=0.02)
+
+
+def test_runs_that_average_over_other_groups_are_explained_without_groups() -> None:
+    data = replace(payments(), feature_names=("age", "size", "rate"))
+    with pytest.warns(DataWarning, match="mg-gcn does not use the directions and types of edges"):
+        other = mggcn.fit(data, settings=SETTINGS | {"relations": "none", "hops": 2}, device="cpu")
+    both, draws = Ensemble([mggcn.fit(data, settings=SETTINGS, device="cpu"), other]), 2
+    explained = both.explain(data, node=3, draws=draws)
+    assert explained.relations == {}
+    parts = [one.explain(data, node=3, draws=draws, label=data.classes[explained.label]) for one in both.runs]
+    np.testing.assert_allclose(explained.target, np.mean([part.target for part in parts], axis=0))
+    np.testing.assert_allclose(explained.others, np.mean([part.others for part in parts], axis=0))
+    reasons = both.predict(data, reasons=2, device="cpu").reasons
+    assert not any("mean of its" in text for texts in reasons.values() for text in texts)
 
 
 def test_edges_in_words() -> None:
@@ -208,16 +225,25 @@ def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
         assert np.array_equal(tensor, resumed.model.state_dict()[name]), name
 
 
-@pytest.mark.parametrize("settings", [{}, {"hops": 2, "pick_by": "weight", "pick_from": "in"}])
+@pytest.mark.parametrize(
+    ("settings", "members"),
+    [
+        ({}, None),
+        ({"hops": 2, "pick_by": "weight", "pick_from": "in"}, None),
+        ({}, [{}, {"hops": 2}, {"pick_by": "weight", "pick_from": "in"}, {"fine_norm": "half", "scaling": "row"}]),
+    ],
+)
 @pytest.mark.parametrize("training_graph", ["whole", "train"])
-def test_a_mapped_run_keeps_no_more_on_disk_than_it_says(tmp_path: Path, settings: dict, training_graph: str) -> None:
+def test_a_mapped_run_keeps_no_more_on_disk_than_it_says(
+    tmp_path: Path, settings: dict, members: list[dict] | None, training_graph: str
+) -> None:
     mggcn.data.save(payments(), tmp_path / "data")
     data = mggcn.data.load_folder(tmp_path / "data", mmap=True)
-    changes = {**SETTINGS, **settings, "training_graph": training_graph}
-    needed = Requirements.of(resolve("mg-gcn", data, changes), data)
+    changes = {**SETTINGS, "portfolio": "auto", **settings, "training_graph": training_graph}
+    needed = Requirements.of(resolve("mg-gcn", data, changes, members=members).recipes, data)
     assert needed is not None
     assert needed.kept == 0
-    mggcn.fit(data, settings=changes, device="cpu")
+    mggcn.fit(data, settings=changes, members=members, device="cpu")
     kept = sum(path.stat().st_size for path in needed.cache.folder.rglob("*.npy"))
     headers = 128 * len([*needed.cache.folder.rglob("*.npy")])
     assert 0 < kept - headers <= needed.disk

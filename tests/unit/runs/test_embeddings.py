@@ -96,7 +96,7 @@ def test_data_frames_have_the_users_ids(small: Dataset) -> None:
         "p_green",
         "p_blue",
         "label",
-        "rank",
+        "position_in_class",
         "model",
         "data",
         "scored_at",

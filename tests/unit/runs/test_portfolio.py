@@ -21,6 +21,7 @@ from mggcn.errors import InputError
 from mggcn.experiments import group, read_records
 from mggcn.experiments._recipes import recipe_table, selection
 from mggcn.experiments._records import pack, unpack
+from mggcn.kernels.pick import PickTable
 from mggcn.methods import MixGrained, published
 from mggcn.methods import _fine as fine
 from mggcn.runs import Ensemble, continued, read_config, resolve
@@ -29,7 +30,7 @@ from mggcn.runs._plan import Plan
 from mggcn.runs._portfolio import Choice, Rival
 from mggcn.runs._run import Run
 from mggcn.runs._run_folder import RunFolder
-from mggcn.training import Training
+from mggcn.training import Scaler, Training
 from mggcn.training import _environment as environment
 from mggcn.training._metrics import Scores
 from mggcn.training._record import Epoch, RunRecord, recipe_words
@@ -38,6 +39,10 @@ from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
 MEMBERS = [{}, {"conv": "pool"}, {"skip_self": False, "padding": "none", "picks": 6}]
+EQUAL = {"portfolio": "auto"} | {
+    name: value for table in published.portfolio("mg-gcn") for name, value in table.items()
+}
+"""Settings with which all recipes of the default are the same."""
 FEW = {"portfolio": "auto", "epochs": 6, "hidden": 8}
 
 
@@ -112,7 +117,7 @@ def test_mg_gcn_trains_a_portfolio_unless_a_setting_switches_it_off(small: Datas
         ("mg-gcn", {"portfolio": "none"}, "default"),
         ("mg-gcn", {"portfolio": "auto"}, "paper"),
         ("mlp", {"portfolio": "auto"}, "default"),
-        ("mg-gcn", {"portfolio": "auto", "conv": "gcn", "skip_self": True, "padding": "target", "picks": 3}, "default"),
+        ("mg-gcn", EQUAL, "default"),
     ],
 )
 def test_other_plans_are_of_one_recipe_and_name_no_portfolio(
@@ -130,7 +135,8 @@ def test_other_plans_are_of_one_recipe_and_name_no_portfolio(
 def test_given_settings_are_those_of_every_recipe_and_equal_recipes_count_once(small: Dataset) -> None:
     plan = resolve("mg-gcn", small, {"portfolio": "auto", "conv": "lstm"})
     assert {recipe.values["conv"] for recipe in plan.recipes} == {"lstm"}
-    assert len(plan.recipes) == 2
+    rest = [{name: value for name, value in table.items() if name != "conv"} for table in published.portfolio("mg-gcn")]
+    assert len(plan.recipes) == len([table for number, table in enumerate(rest) if table not in rest[:number]])
     of_object = resolve(MixGrained(conv="gat", picks=3), small, {"portfolio": "auto"})
     assert {(recipe.values["conv"], recipe.values["picks"]) for recipe in of_object.recipes} == {("gat", 3)}
     of_training = resolve("mg-gcn", small, training=Training(portfolio="auto", lr=0.5), members=None)
@@ -491,6 +497,27 @@ def test_a_graph_is_matched_and_averaged_once_for_all_recipes(
     assert len(calls) == 1
     loaded.predict(named)
     assert len(calls) == 2
+
+
+def test_predictions_with_reasons_of_a_mean_prepare_the_graph_once(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, named = of_mean(small, monkeypatch), replace(small, feature_names=("a", "b", "c"))
+    counts = {"averages": 0, "tables of picks": 0, "scalings": 0}
+
+    def counted(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*args: Any, **names: Any) -> Any:
+            counts[what] += what != "scalings" or args[1].shape[0] == small.num_nodes
+            return function(*args, **names)
+
+        return count
+
+    monkeypatch.setattr(fine, "neighbour_mean", counted("averages", fine.neighbour_mean))
+    monkeypatch.setattr(PickTable, "of", counted("tables of picks", PickTable.of))
+    monkeypatch.setattr(Scaler, "apply", counted("scalings", Scaler.apply))
+    found = run.predict(named, reasons=5)
+    assert found.reasons
+    assert counts == dict.fromkeys(counts, 1)
 
 
 def test_a_config_trains_a_portfolio_again_in_python(small: Dataset, tmp_path: Path) -> None:

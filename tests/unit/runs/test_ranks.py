@@ -35,10 +35,11 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "attention over hops": ("gamlp", {"batch_size": 8, "dropout": 0.0}),
     "nothing to train": ("label-propagation", {}),
 }
-KNOWN = {"epochs": 4, "batch_size": 7, "dropout": 0, "pick_by": "weight", "pick_from": "in", "weigh_picks": True}
+ALONE = {"portfolio": "none", "epochs": 4, "dropout": 0}
+KNOWN = ALONE | {"batch_size": 7, "pick_by": "weight", "pick_from": "in", "weigh_picks": True}
 WIDE = {
-    "wide, dropped": {"epochs": 4, "batch_size": 14, "dropout": 0, "input_dropout": 0.5},
-    "wide, averaged later": {"epochs": 4, "batch_size": 14, "dropout": 0, "input_dropout": 0},
+    "wide, dropped": ALONE | {"batch_size": 14, "input_dropout": 0.5},
+    "wide, averaged later": ALONE | {"batch_size": 14, "input_dropout": 0},
 }
 SCRIPT = """
 import json, sys

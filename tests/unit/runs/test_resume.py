@@ -29,6 +29,7 @@ from mggcn.training._record import Epoch
 from tests import tampering
 from tests.conftest import small_dataset
 
+SETTINGS: dict[str, object] = {"epochs": 6, "portfolio": "none"}
 UNTRAINED = ("label-propagation", "random-forest", "lightgbm")
 VARIANTS: list[tuple[str, dict[str, object]]] = [
     *((name, {}) for name in METHODS if name not in UNTRAINED),
@@ -61,7 +62,7 @@ def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def interrupted(data: Dataset, folder: Path, method: str = "mg-gcn", after: int = 3, **settings: object) -> None:
-    options: dict[str, Any] = {"settings": {"epochs": 6, **settings}, "device": "cpu", "checkpoint": folder}
+    options: dict[str, Any] = {"settings": SETTINGS | settings, "device": "cpu", "checkpoint": folder}
     with pytest.raises(KeyboardInterrupt):
         mggcn.fit(data, method, **options, checkpoint_every=0, progress=Interrupt(after))
 
@@ -79,7 +80,7 @@ def result(run: Run) -> tuple[dict[str, bytes], list[Epoch], tuple[object, ...]]
 def test_every_method_ends_bit_for_bit_as_if_it_had_not_been_interrupted(
     small: Dataset, tmp_path: Path, method: str, settings: dict[str, object]
 ) -> None:
-    whole = mggcn.fit(small, method, settings={"epochs": 6, **settings}, device="cpu")
+    whole = mggcn.fit(small, method, settings=SETTINGS | settings, device="cpu")
     interrupted(small, tmp_path / "run", method, 3, **settings)
     resumed = mggcn.resume(tmp_path / "run", small)
     assert result(resumed) == result(whole)
@@ -95,7 +96,7 @@ def test_what_is_not_trained_has_nothing_to_resume(small: Dataset, method: str) 
 
 
 def test_a_run_is_resumed_more_than_once_and_from_the_start(small: Dataset, tmp_path: Path) -> None:
-    whole = mggcn.fit(small, settings={"epochs": 6, "dropout": 0.5}, device="cpu")
+    whole = mggcn.fit(small, settings=SETTINGS | {"dropout": 0.5}, device="cpu")
     interrupted(small, tmp_path / "run", after=2, dropout=0.5)
     with pytest.raises(KeyboardInterrupt):
         mggcn.resume(tmp_path / "run", small, progress=Interrupt(4), checkpoint_every=0)
@@ -115,7 +116,7 @@ def test_an_early_stop_is_not_trained_past(small: Dataset, tmp_path: Path) -> No
 
 
 def test_epochs_and_patience_may_change(small: Dataset, tmp_path: Path) -> None:
-    whole = mggcn.fit(small, settings={"epochs": 9, "patience": 50}, device="cpu")
+    whole = mggcn.fit(small, settings=SETTINGS | {"epochs": 9, "patience": 50}, device="cpu")
     interrupted(small, tmp_path / "run", after=4)
     resumed = mggcn.resume(tmp_path / "run", small, settings={"epochs": "9", "patience": 50})
     assert result(resumed) == result(whole)
@@ -157,7 +158,7 @@ def test_another_version_of_the_method_is_refused(
 
 
 def test_a_damaged_checkpoint_is_replaced_by_the_one_before(small: Dataset, tmp_path: Path) -> None:
-    whole = mggcn.fit(small, settings={"epochs": 6}, device="cpu")
+    whole = mggcn.fit(small, settings=SETTINGS, device="cpu")
     interrupted(small, tmp_path / "run", after=4)
     newest = max((tmp_path / "run" / "checkpoint").glob("*.safetensors"))
     newest.write_bytes(newest.read_bytes()[:-100])

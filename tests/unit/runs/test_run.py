@@ -24,6 +24,7 @@ from mggcn.runs._plan import read_config
 from mggcn.training._compute import choose_device
 from tests import checksums
 
+ALONE = {"portfolio": "none"}
 NEWER = {"input_dropout": 0, "label_smoothing": 0, "consistency": 0, "averaging": 0, "draws": 1}
 
 
@@ -34,7 +35,7 @@ def stored(small: Dataset, tmp_path: Path) -> Dataset:
 
 @pytest.fixture
 def run(stored: Dataset, tmp_path: Path) -> mggcn.Run:
-    return mggcn.fit(stored, seed=2, settings={"epochs": 20}).save(tmp_path / "run")
+    return mggcn.fit(stored, seed=2, settings=ALONE | {"epochs": 20}).save(tmp_path / "run")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     split = Split.of([0, 1], [2, 3], [4, 5])
     data = Dataset("tiny", source, np.eye(6, 3, dtype=np.float32), np.arange(6) % 2, ("red", "green"), split)
     folder = tmp_path_factory.mktemp("trained") / "run"
-    mggcn.fit(data, settings={"epochs": 1}).save(folder)
+    mggcn.fit(data, settings=ALONE | {"epochs": 1}).save(folder)
     return folder
 
 
@@ -90,7 +91,7 @@ def test_the_config_reproduces_the_run_bit_for_bit(run: mggcn.Run, tmp_path: Pat
 
 
 def test_the_config_of_our_recipe_names_every_setting(stored: Dataset, tmp_path: Path) -> None:
-    run = mggcn.fit(stored, settings={"epochs": 3}, device="cpu").save(tmp_path / "ours")
+    run = mggcn.fit(stored, settings=ALONE | {"epochs": 3}, device="cpu").save(tmp_path / "ours")
     config = read_config(run.path / "config.toml")
     assert config.settings == run.record.settings
     for preset in ("default", "paper"):
@@ -161,7 +162,7 @@ def test_predictions_as_csv_and_parquet(run: mggcn.Run, tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "deep" / "p.csv").read_text().splitlines()))
     assert list(rows[0]) == [
         *("id", "class", "part", "p_red", "p_green", "p_blue"),
-        *("label", "rank", "model", "data", "scored_at"),
+        *("label", "position_in_class", "model", "data", "scored_at"),
     ]
     assert [row["id"] for row in rows] == ["node-3", "node-4"]
     assert float(rows[0][f"p_{rows[0]['class']}"]) == predictions.probabilities[0].max()

@@ -18,6 +18,7 @@ from mggcn.training._metrics import Scores
 from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch
 
+ALONE = {"portfolio": "none"}
 CPU = Compute(torch.device("cpu"))
 
 
@@ -58,7 +59,7 @@ def test_every_precision_learns_on_a_cpu(small: Dataset, precision: str) -> None
 
 
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(small: Dataset) -> None:
-    settings = {"epochs": 5, "layers": 3, "dropout": 0.3, "batch_size": 8}
+    settings = ALONE | {"epochs": 5, "layers": 3, "dropout": 0.3, "batch_size": 8}
     first = mggcn.fit(small, seed=3, settings=settings | {"threads": 1})
     torch.manual_seed(99)
     for threads in (1, 2, 5):
@@ -77,7 +78,7 @@ def test_training_leaves_the_global_generator_alone(small: Dataset) -> None:
 @pytest.mark.parametrize("preset", ["default", "paper"])
 def test_early_stopping_keeps_the_best_epoch(small: Dataset, preset: methods.Preset) -> None:
     heard = Heard()
-    run = mggcn.fit(small, settings={"lr": 0.2, "patience": 4}, preset=preset, progress=heard)
+    run = mggcn.fit(small, settings=ALONE | {"lr": 0.2, "patience": 4}, preset=preset, progress=heard)
     record = run.record
     losses = [epoch.val_loss for epoch in heard.epochs]
     assert record.curve == heard.epochs
@@ -90,13 +91,14 @@ def test_early_stopping_keeps_the_best_epoch(small: Dataset, preset: methods.Pre
 
 
 def test_selecting_by_accuracy(small: Dataset) -> None:
-    record = mggcn.fit(small, settings={"select": "accuracy", "epochs": 30}).record
+    record = mggcn.fit(small, settings=ALONE | {"select": "accuracy", "epochs": 30}).record
     assert record.val_accuracy == max(epoch.val_accuracy for epoch in record.curve)
 
 
 def test_selecting_by_macro_f1(small: Dataset) -> None:
     found = [
-        mggcn.fit(small, settings={"select": by, "epochs": 30, "patience": 30}).record for by in ("macro_f1", "loss")
+        mggcn.fit(small, settings=ALONE | {"select": by, "epochs": 30, "patience": 30}).record
+        for by in ("macro_f1", "loss")
     ]
     assert found[0].val_macro_f1 >= found[1].val_macro_f1
     scores = [Scores(1.0, 0.9, 0.3), Scores(2.0, 0.5, 0.6), Scores(1.5, 0.4, 0.6)]

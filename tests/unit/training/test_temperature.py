@@ -100,7 +100,7 @@ def test_few_nodes_and_certain_scores(n: int) -> None:
 
 
 def test_a_run_whose_temperature_does_not_help_predicts_as_it_is(small: Dataset) -> None:
-    run = mggcn.fit(small, settings={"epochs": 40, "lr": 0.1})
+    run = mggcn.fit(small, settings={"epochs": 40, "lr": 0.1, "portfolio": "none"})
     assert run.record.temperature == 1
     assert run.record.test_ece == run.record.test_ece_uncalibrated
     assert np.array_equal(run.predict().probabilities, run.predict(calibrated=False).probabilities)
