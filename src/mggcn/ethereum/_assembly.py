@@ -91,7 +91,7 @@ def assemble(
     ``decimals``. Features of accounts are thirteen, and with ``roles`` two more. There is no split if ``labels``, the
     class of each account, is empty, or if it is split later. Classes without an account in ``labels`` are left out.
     Which classes there are, and which accounts are drawn for Background, does not depend on what ``verdicts`` say; with
-    verdicts there always is a class Background, the last one. Each stage is removed from ``work`` when it has been read.
+    verdicts there always is a class Background, the last one. Each stage is removed from ``work`` once it is read.
     """
     names = [*sorted({*labels.values()} - {BACKGROUND}), BACKGROUND]
     judged = {} if verdicts is None else {account: one.outcome for account, one in verdicts.verdicts.items()}
