@@ -14,6 +14,7 @@ from typing import Any, Literal
 from mggcn._io.database import Database, connect, megabytes, one_line_errors
 from mggcn._io.locations import Location
 from mggcn._io.temporary import temporary_folder
+from mggcn.errors import InputError
 from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated
 from mggcn.ethereum._engines import open_engine, stage_files
@@ -135,6 +136,8 @@ def open_chain(
         work.create()
         with open_engine("duckdb", work, memory) as engine:
             _, tally = pipeline.read_transactions(engine, here, on_stage, also=("hash", "block"))
+        if "token" in tally.types:
+            raise InputError("a case is of ether: give the transactions and traces without transfers of tokens")
         names = tuple(Path(str(file)).name for file in inputs.transactions)
         simulated = any(map(is_simulated, expand(here.transactions)))
         database = connect(folder, megabytes(memory))
