@@ -167,8 +167,8 @@ def _groups(scorers: Sequence[Scorer]) -> dict[str, tuple[int, ...]]:
     found = []
     for run in (scorer.run for scorer in scorers):
         method, num_features = run.plan.method, int(run.record.dataset["num_features"])
-        is_apart = isinstance(method, MixGrained)
-        found.append(method.relations_apart(num_features, run.record.edges) if is_apart else {})
+        of_run = method.relations_apart(num_features, run.record.edges) if isinstance(method, MixGrained) else {}
+        found.append(of_run)
     return found[0] if all(each == found[0] for each in found) else {}
 
 
