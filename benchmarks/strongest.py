@@ -1,6 +1,7 @@
 """Write, for each data set, the experiment of MG-GCN's default with the strongest other methods beside it.
 
-    python benchmarks/strongest.py --methods 4
+    python benchmarks/strongest.py --runs 5
+    python benchmarks/strongest.py amazon-computers coauthor-cs --runs 3
     mggcn experiment run experiments/strongest/cora.toml --jobs 2
 
 Strongest are the methods with the highest mean test accuracies in the records under ``results``, each with the more
@@ -64,11 +65,12 @@ def write(dataset: str, guide: str | None, count: int, runs: int) -> None:
 def main() -> None:
     """Write the experiments of all data sets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("datasets", nargs="*", help="all by default")
     parser.add_argument("--methods", type=int, default=4, help="beside MG-GCN")
     parser.add_argument("--runs", type=int, default=5, help="of each method")
     options = parser.parse_args()
     default = experiments.read(EXPERIMENTS / "default.toml")
-    for dataset in default.datasets:
+    for dataset in options.datasets or default.datasets:
         write(dataset, default.folders.get(dataset), options.methods, options.runs)
 
 

@@ -40,7 +40,9 @@ from mggcn.training import (
     MEMBERS,
     RECORD,
     Epoch,
+    Member,
     RunRecord,
+    best_recipe,
     is_unfinished,
     parse_record,
     spaced,
@@ -283,6 +285,7 @@ def _records(line: dict[str, Any], file: _File) -> list[RunRecord]:
     records: list[RunRecord] = []
     for environment, values in zip(row.environments, _rows(row.runs), strict=True):
         rest = {"environment": file.environments[environment], "curve": [] if records else curve}
+        rest["settings"] = shared["settings"] | best_recipe(typed(list[Member], values.get("portfolio") or []))
         records.append(RunRecord.of(values | shared | rest))
     return records
 

@@ -38,6 +38,7 @@ from mggcn.training._record import (
     Ranking,
     RunRecord,
     Whole,
+    best_recipe,
     is_unfinished,
     mean,
     near_best,

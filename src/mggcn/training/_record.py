@@ -144,6 +144,12 @@ class Member:
     selected: bool
 
 
+def best_recipe(members: Sequence[Member]) -> dict[str, Any]:
+    """The settings of the selected recipe of the lowest validation loss; empty if none is selected."""
+    selected = [member for member in members if member.selected]
+    return min(selected, key=lambda member: member.val_loss).settings if selected else {}
+
+
 def recipe_words(settings: Mapping[str, Any], first: Mapping[str, Any]) -> str:
     """The settings of a portfolio's recipe that differ from those of its first, as the command line takes them."""
     words = (
@@ -334,8 +340,7 @@ class RunRecord:
             raise ValueError(f"field portfolio has {len(members)} recipes, of which {len(selected)} are selected")
         if any(member.settings.keys() != members[0].settings.keys() for member in members):
             raise ValueError("field portfolio has recipes with other settings than the first")
-        best = min(selected, key=lambda member: member.val_loss)
-        for name, value in best.settings.items():
+        for name, value in best_recipe(members).items():
             of_run = self.settings.get(name)
             is_close = (
                 isinstance(value, float) and isinstance(of_run, float) and math.isclose(value, of_run, rel_tol=1e-5)

@@ -432,6 +432,17 @@ def test_reports_count_a_portfolio_as_one_run(mean_run: Run, tmp_path: Path) -> 
     assert unpack(json.loads(without_checksum(pack([section]).encode())), {})[1][0].portfolio is not None
 
 
+def test_seeds_that_select_other_recipes_are_packed_in_one_row(mean_run: Run) -> None:
+    first = mean_run.record
+    assert first.portfolio is not None
+    others = [replace(member, selected=index == 1) for index, member in enumerate(first.portfolio)]
+    second = replace(first, seed=1, settings=first.settings | others[1].settings, portfolio=others)
+    (section,) = group([first, second])
+    assert len(section.rows) == 1
+    _, found = unpack(json.loads(without_checksum(pack([section]).encode())), {})
+    assert [record.settings for record in found] == [first.settings, second.settings]
+
+
 # After training
 
 
