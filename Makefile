@@ -1,6 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Python compiles the modules that it imports, which are a part of all that pip would compile.
+INSTALL := $(PIP) install --no-compile
 
 # The hashes of constraints.txt are those of the files for one kind of machine; VERIFY=no uses its versions alone.
 VERIFY ?= $(shell $(PYTHON) -c 'import platform as p, sys; print("yes" if (p.system(), p.machine(), \
@@ -65,14 +67,14 @@ ifeq ($(VERIFY),yes)
 # pip checks a hash of every file; the package itself and pyspark, which has no wheel, are built with what is installed.
 define install
 	sed -n '1,/^# end of $*$$/p' constraints.txt > .venv/$*.txt
-	$(PIP) install --require-hashes --no-build-isolation --requirement .venv/$*.txt
-	$(PIP) install --no-deps --no-build-isolation --editable .
+	$(INSTALL) --require-hashes --no-build-isolation --requirement .venv/$*.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 endef
 else
 define install
 	sed 's/ --hash=.*//' constraints.txt > .venv/$*.txt
-	$(PIP) install --constraint .venv/$*.txt --editable '.[$(subst demo,report,$*)]'
+	$(INSTALL) --constraint .venv/$*.txt --editable '.[$(subst demo,report,$*)]'
 	@touch $@
 endef
 endif

@@ -2,11 +2,11 @@
 
 python -m benchmarks.speed all --scale 0.01
 python -m benchmarks.speed baselines --dataset pubmed --libraries pyg dgl
+python -m benchmarks.speed epoch --dataset pubmed --preset default --runs 5
 python -m benchmarks.speed.page                (writes docs/speed.md from the records)
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from benchmarks.speed import baselines, epoch, pick, prepare, wait
+from benchmarks.speed.load import Load
 from benchmarks.speed.options import Options, parse
 from benchmarks.speed.page import section_of
 from benchmarks.speed.timing import Measurements
@@ -48,9 +49,10 @@ def run(options: Options, show: Callable[[dict[str, Any]], object] | None = None
     dataset = load(options.source, root=options.root, mmap=True)
     records = {}
     for section in options.sections:
-        load_before = os.getloadavg()[0]
-        measured = _MEASURES[section](options, dataset, device)
-        records[section] = _record(section, options, dataset, device, measured, load_before)
+        load_of = Load()
+        runs = [_MEASURES[section](options, dataset, device) for _ in range(options.runs)]
+        measured = Measurements.median_of(runs)
+        records[section] = _record(section, options, dataset, device, measured, load_of.facts())
         path_of(section, options).write_text(json.dumps(records[section], indent=2) + "\n")
         if show is not None:
             show(records[section])
@@ -60,11 +62,17 @@ def run(options: Options, show: Callable[[dict[str, Any]], object] | None = None
 def path_of(section: str, options: Options) -> Path:
     """The file of a section's record."""
     name = Path(options.dataset).name.replace(":", "-")
-    return options.out / f"{section}-{name}-{options.scale:g}-{options.device}.json"
+    variant = "" if options.variant == "paper" else f"-{options.variant}"
+    return options.out / f"{section}-{name}-{options.scale:g}-{options.device}{variant}.json"
 
 
 def _record(
-    section: str, options: Options, dataset: Dataset, device: torch.device, measured: Measurements, load_before: float
+    section: str,
+    options: Options,
+    dataset: Dataset,
+    device: torch.device,
+    measured: Measurements,
+    load_of: dict[str, Any],
 ) -> dict[str, Any]:
     gpu = {"gpu": torch.cuda.get_device_name(device), "cuda": torch.version.cuda} if device.type == "cuda" else {}
     return {
@@ -81,7 +89,8 @@ def _record(
             "num_train": dataset.split.train.size if dataset.split else 0,
         },
         "device": device.type,
-        "machine": environment.describe() | {"load_before": load_before} | gpu,
+        **({"variant": options.variant} if options.variant != "paper" else {}),
+        "machine": environment.describe() | load_of | gpu,
         "threads": {"kernels": threading.available(), "torch": torch.get_num_threads()},
         **vars(measured),
     }

@@ -78,7 +78,7 @@ class EpochRunner(ExitStack):
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time training epochs and what they are compared with."""
-    plan = resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size}, preset="paper")
+    plan = _plan(options, dataset)
     measured = Measurements(facts={"settings": plan.settings, "torch_threads": torch.get_num_threads()})
     on_gpu = device.type == "cuda"
     memory.reset_peak(device)
@@ -95,6 +95,13 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
     return measured
 
 
+def _plan(options: Options, dataset: Dataset) -> Plan:
+    """The paper's settings with the batches that are asked for, or the default recipe alone with its own."""
+    if options.preset == "paper":
+        return resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size}, preset="paper")
+    return resolve("mg-gcn", dataset, {**options.settings, "portfolio": "none"}, preset=options.preset)
+
+
 def _against_floor(measured: Measurements, options: Options, runner: EpochRunner) -> None:
     plan, dataset, device = runner.plan, runner.dataset, runner.device
     batches, inputs, scaler = runner.batches(), runner.prepared.train.inputs, runner.prepared.scaler
@@ -104,7 +111,8 @@ def _against_floor(measured: Measurements, options: Options, runner: EpochRunner
     width = to_dense(inputs.rows(batches[0][:1])).shape[1]
     hidden, is_sparse = plan.settings["hidden"], isinstance(inputs, SparseInputs | AveragedInputs)
     if is_sparse:
-        products = _sparse_products(batches, dataset, scaler, plan.settings["fine_self"], hidden)
+        x = inputs.x if isinstance(inputs, SparseInputs) else None
+        products = _sparse_products(batches, dataset, scaler, plan.settings["fine_self"], hidden, x)
     else:
         products = _dense_products(batches, dataset.num_nodes, width, hidden, device)
     measured.facts |= {"inputs": "sparse" if is_sparse else "dense", "input_width": width}
@@ -120,7 +128,9 @@ def _against_floor(measured: Measurements, options: Options, runner: EpochRunner
     with ExitStack() as stack:
         tasks = {"epoch": timing.repeated(runner, times), "floor": timing.repeated(bare_products, times)}
         if is_sparse:
-            dense_plan = resolve("mg-gcn", dataset.name, {**plan.settings, "scaling": scaler.kind}, preset="paper")
+            dense_plan = resolve(
+                "mg-gcn", dataset.name, {**plan.settings, "scaling": scaler.kind}, preset=options.preset
+            )
             x = dataset.x if isinstance(dataset.x, np.ndarray) else np.asarray(dataset.x.toarray())
             dense_data = dataclasses.replace(dataset, x=x)
             dense_runner = stack.enter_context(EpochRunner(dense_plan, dense_data, device, options.steps))
@@ -168,11 +178,17 @@ def _dense_products(
 
 
 def _sparse_products(
-    batches: Sequence[Tensor], dataset: Dataset, scaler: Scaler, include_self: bool, hidden: int
+    batches: Sequence[Tensor],
+    dataset: Dataset,
+    scaler: Scaler,
+    include_self: bool,
+    hidden: int,
+    table: csr_array | None = None,
 ) -> Callable[[], None]:
-    """The same over sparse rows, with scipy."""
-    x = scaler.apply(dataset.x)
-    table = csr_array(hstack([x, neighbour_mean(dataset.graph, x, include_self=include_self)], format="csr"))
+    """The same over sparse rows, with scipy; ``table`` has those of the training if it keeps them."""
+    if table is None:
+        x = scaler.apply(dataset.x)
+        table = csr_array(hstack([x, neighbour_mean(dataset.graph, x, include_self=include_self)], format="csr"))
     rng = np.random.default_rng(0)
     weight = rng.random((table.shape[1], hidden), np.float32)
     gradient = rng.random((max(nodes.numel() for nodes in batches), hidden), np.float32)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mggcn.errors import InputError
+from mggcn.methods import Preset
 from mggcn.methods.settings import pairs
 
 SECTIONS = ("pick", "prepare", "epoch", "wait", "baselines")
@@ -14,8 +15,11 @@ LIBRARIES = ("pyg", "dgl")
 BASELINES = ("gcn", "graphsage-mean", "cluster-gcn", "graphsaint", "sgc", "sign", "node2vec")
 """The methods that other libraries have, too."""
 
+PRESETS: tuple[Preset, ...] = ("paper", "default")
+
 _ONLY_BY_NAME = ("wait", "baselines")  # they take long
 _WITH_LIBRARIES = ("epoch", "baselines")
+_WITH_PRESET = ("epoch", "wait")
 _SCALED = ("reddit-like", "ethereum-like")
 
 
@@ -31,6 +35,8 @@ class Options:
     library_python: Mapping[str, str] = field(default_factory=dict)
     batch_size: int = 256
     repeats: int = 5
+    runs: int = 1
+    preset: Preset = "paper"
     steps: int | None = None
     library_steps: int = 24
     methods: Sequence[str] = ()
@@ -49,6 +55,13 @@ class Options:
         return any(section in _WITH_LIBRARIES for section in self.sections)
 
     @property
+    def variant(self) -> str:
+        """The settings that are measured: ``paper``, ``default``, or ``recipe`` for the default without a portfolio."""
+        if self.preset == "paper":
+            return "paper"
+        return "recipe" if self.what == "epoch" or self.settings.get("portfolio") == "none" else "default"
+
+    @property
     def source(self) -> str:
         """The name that :func:`mggcn.data.load` takes."""
         return f"{self.dataset}:{self.scale:.12g}" if self.dataset in _SCALED else self.dataset
@@ -61,8 +74,10 @@ class Options:
         words += ["--device", self.device]
         words += ["--libraries", *self.libraries] if self.libraries else []
         words += ["--methods", *self.methods] if self.methods else []
-        words += ["--batch-size", str(self.batch_size)] if self.has_libraries else []
+        words += ["--preset", self.preset] if self.preset != "paper" else []
+        words += ["--batch-size", str(self.batch_size)] if self.has_libraries and self.preset == "paper" else []
         words += ["--repeats", str(self.repeats)]
+        words += ["--runs", str(self.runs)] if self.runs > 1 else []
         words += ["--steps", str(self.steps)] if self.steps else []
         words += ["--library-steps", str(self.library_steps)] if self.libraries else []
         words += ["--set", *(f"{key}={value}" for key, value in self.settings.items())] if self.settings else []
@@ -87,8 +102,12 @@ def parse(words: Sequence[str] | None = None) -> Options:
     add("--device", choices=("cpu", "cuda"), default=default.device, help=" ")
     add("--libraries", nargs="+", choices=LIBRARIES, default=(), help="also time these: PyTorch Geometric, DGL")
     add("--library-python", nargs="+", default=(), metavar="[LIBRARY=]PATH", help="the interpreter that has them")
+    add("--preset", choices=PRESETS, default=default.preset, help="the settings of epoch and wait: the paper's, "
+        "or the default recipe with its own batches, in wait with a portfolio unless --set portfolio=none")  # fmt: skip
     add("--batch-size", type=_positive(int), default=default.batch_size, help="targets per step")
     add("--repeats", type=_positive(int), default=default.repeats, help="of each figure, after a warm-up")
+    add("--runs", type=_positive(int), default=default.runs, help="measure all of it so many times; figures and ratios "
+        "are then medians of the runs")  # fmt: skip
     add("--steps", type=_positive(int), help="measure only this many steps of an epoch and extrapolate")
     add("--library-steps", type=_positive(int), default=default.library_steps, help="the same in other libraries")
     add("--methods", nargs="+", choices=BASELINES, default=(), help="of the baselines only these")
@@ -107,6 +126,8 @@ def parse(words: Sequence[str] | None = None) -> Options:
         parser.error(f"--libraries: only the sections epoch and baselines time other libraries, not {options.what}")
     if options.methods and options.what != "baselines":
         parser.error(f"--methods: only the section baselines has methods, not {options.what}")
+    if options.preset != "paper" and (options.what not in _WITH_PRESET or options.libraries):
+        parser.error(f"--preset: only epoch, without --libraries, and wait have the preset {options.preset}")
     if options.scale != 1 and options.dataset not in _SCALED:
         parser.error(f"--scale: {options.dataset} has one size; only {' and '.join(_SCALED)} take a scale")
     for name, python in pythons.items():

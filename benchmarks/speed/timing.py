@@ -60,6 +60,26 @@ class Measurements:
         value = float(self.figures[over]["median"] / self.figures[under]["median"])
         self.ratios[name] = {"label": label, "value": value, "over": over, "under": under}
 
+    @classmethod
+    def median_of(cls, runs: "Sequence[Measurements]") -> "Measurements":
+        """The medians of several runs, with the least and the largest of them; facts are those of the first run."""
+        if len(runs) == 1:
+            return runs[0]
+        first = runs[0]
+        whole = cls(
+            facts={**first.facts, "runs": len(runs)}, notes=[*dict.fromkeys(n for run in runs for n in run.notes)]
+        )
+        for name, figure in first.figures.items():
+            if medians := [run.figures[name]["median"] for run in runs if name in run.figures]:
+                whole.add(name, figure["label"], medians, unit=figure["unit"])
+                kept: dict[str, Any] = {key: figure[key] for key in ("scaled", "basis") if key in figure}
+                whole.figures[name] |= kept
+        for name, ratio in first.ratios.items():
+            values = [run.ratios[name]["value"] for run in runs if name in run.ratios]
+            spread = {"value": statistics.median(values), "min": min(values), "max": max(values), "runs": len(values)}
+            whole.ratios[name] = ratio | spread
+        return whole
+
 
 def once(task: Task, device: torch.device) -> float:
     """The seconds of one call, with the device synchronised before and after."""

@@ -37,7 +37,7 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
     with tempfile.TemporaryDirectory() as scratch:
         runs = [_run(options, device, Path(scratch), number) for number in range(options.repeats + 1)]
     first, later = runs[0], runs[1:]
-    measured = Measurements(facts={"settings": dict(options.settings), "preset": "paper"})
+    measured = Measurements(facts={"settings": dict(options.settings), "preset": options.preset})
     measured.add("first", "first run, all", [sum(first.values())])
     measured.add("later", "later run, all", [sum(run.values()) for run in later])
     measured.add("beyond", "later run, beyond the import of torch", [sum(run.values()) - run["torch"] for run in later])
@@ -52,7 +52,17 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
 def _run(options: Options, device: torch.device, scratch: Path, number: int) -> dict[str, float]:
     """The seconds of each phase of one command in a process of its own; together they are all of its time."""
     out = scratch / f"{number}.json"
-    words = ["train", options.source, "--preset", "paper", "--device", device.type, "--quiet", "--out", str(scratch)]
+    words = [
+        "train",
+        options.source,
+        "--preset",
+        options.preset,
+        "--device",
+        device.type,
+        "--quiet",
+        "--out",
+        str(scratch),
+    ]
     words += ["--root", str(options.root)] if options.root else []
     words += ["--set", *(f"{name}={value}" for name, value in options.settings.items())] if options.settings else []
     variables = {**os.environ, **{name: str(scratch / name) for name in CACHES}}

@@ -69,6 +69,12 @@ def alerts() -> str:
     return tables
 
 
+def accounts_and_edges() -> str:
+    """Whether roles of accounts, directions and amounts of edges help, on validation accounts."""
+    tables: str = script("benchmarks/roles.py").tables(ROOT / "benchmarks" / "results" / "roles.jsonl")
+    return tables
+
+
 def replayed() -> str:
     """A replay of the history of real accounts: the chart, and the precision of each queue by year."""
     result = msgspec.json.decode((ROOT / "benchmarks" / "results" / "replay.json").read_bytes(), type=Replay)

@@ -9,6 +9,7 @@ from mggcn.experiments._charts import OKABE_ITO, Spec, Values
 
 RESULTS = ROOT / "benchmarks" / "results"
 _RUNS = {"first": "first run", "later": "later run"}
+_SETTINGS = {"paper": "", "recipe": ", default recipe", "default": ", default"}
 
 
 def chart() -> str:
@@ -25,7 +26,8 @@ def _bars(record: dict[str, Any]) -> Values:
     for number, (name, figure) in enumerate(record["figures"].items()):
         run, _, phase = name.partition("_")
         if phase:
-            label = f"{record['dataset']['name']}, {on}: {_RUNS[run]}"
+            settings = _SETTINGS[record.get("variant", "paper")]
+            label = f"{record['dataset']['name']}{settings}, {on}: {_RUNS[run]}"
             words = figure["label"].partition(": ")[2]
             bars.append({"run": label, "phase": words, "order": number, "seconds": figure["median"]})
     return bars

@@ -8,6 +8,7 @@ import sys
 from types import FrameType
 
 _OBJECTS = 100_000  # between searches for garbage; with Python's 700, imports take much longer
+_WAITING = {"GOMP_SPINCOUNT": "10000", "KMP_BLOCKTIME": "1"}  # of libgomp, less than a millisecond, and of libomp
 
 
 def main() -> int:
@@ -17,10 +18,22 @@ def main() -> int:
     codes: list[int] = []
     atexit.register(_leave, codes)
     gc.set_threshold(_OBJECTS)
+    let_threads_sleep()
     from mggcn import cli
 
     codes.append(cli.main())
     return codes[0]
+
+
+def let_threads_sleep() -> None:
+    """Let threads of torch that wait for others sleep soon; call it before torch is imported.
+
+    By default they keep their core for some milliseconds, which other threads may need to let them go on. What the user
+    has set stays.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        for name, value in _WAITING.items():
+            os.environ.setdefault(name, value)
 
 
 def _leave(codes: list[int]) -> None:

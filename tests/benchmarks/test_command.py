@@ -39,6 +39,12 @@ def test_a_record_is_written_and_printed(generated: Path, tmp_path: Path, capsys
         (["epoch", "--scale", "-1"], "argument --scale: -1 is not a positive number"),
         (["epoch", "--scale", "nan"], "argument --scale: nan is not a positive number"),
         (["epoch", "--repeats", "0"], "argument --repeats: 0 is not a positive number"),
+        (["epoch", "--runs", "0"], "argument --runs: 0 is not a positive number"),
+        (
+            ["pick", "--preset", "default"],
+            "--preset: only epoch, without --libraries, and wait have the preset default",
+        ),
+        (["epoch", "--preset", "default", "--libraries", "pyg"], "--preset: only epoch, without --libraries"),
         (["epoch", "--steps", "0"], "argument --steps: 0 is not a positive number"),
         (["epoch", "--library-python", "nowhere/python"], "--library-python: nowhere/python is not a file"),
     ],

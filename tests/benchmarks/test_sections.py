@@ -73,6 +73,15 @@ def test_epochs(measured: Any) -> None:
     assert record["notes"] == []
 
 
+def test_epochs_of_the_default_recipe(measured: Any, tmp_path: Path) -> None:
+    record = measured("epoch", preset="default", runs=2)
+    assert record["variant"] == "recipe"
+    assert record["figures"]["epoch"]["repeats"] == record["ratios"]["floor"]["runs"] == 2
+    assert record["ratios"]["floor"]["min"] <= record["ratios"]["floor"]["value"] <= record["ratios"]["floor"]["max"]
+    assert record["machine"]["others"] >= 0
+    assert [path.name for path in tmp_path.iterdir()] == ["epoch-reddit-like-0.005-cpu-recipe.json"]
+
+
 @pytest.mark.slow
 def test_the_whole_wait(measured: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "CACHES", ())

@@ -279,10 +279,11 @@ def test_rules_features_and_formats_are_those_of_the_package() -> None:
     assert ethereum.dropped().splitlines()[2:3] == [f"| no time | {rules.DROPPED['no_time']} |"]
     assert len(ethereum.dropped().splitlines()) == 2 + len(rules.DROPPED)
     assert len(ethereum.changed().splitlines()) == 2 + len(rules.CHANGED)
-    assert len(ethereum.feature_formulas().splitlines()) == 2 + 13
+    assert len(ethereum.feature_formulas().splitlines()) == 2 + 15
+    assert "| 15 | `never_sent` | 1 if out_tx is 0, else 0 |" in ethereum.feature_formulas()
     assert "| 13 | `tx_freq` | (in_tx + out_tx) / (active_days + 1) |" in ethereum.feature_formulas()
     assert ethereum.known_formats().count("| cryo |") == 1
-    assert "token transfers" not in ethereum.known_formats()
+    assert "several inputs" not in ethereum.known_formats()
 
 
 @pytest.mark.parametrize(
@@ -294,6 +295,7 @@ def test_rules_features_and_formats_are_those_of_the_package() -> None:
         ethereum.dropped,
         ethereum.changed,
         ethereum.alerts,
+        ethereum.accounts_and_edges,
     ],
 )
 def test_the_ethereum_page_has_the_tables_of_code_and_records(table: Callable[[], str]) -> None:

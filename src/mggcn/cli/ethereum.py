@@ -1,4 +1,4 @@
-"""``mggcn ethereum``: collect or simulate transactions, and build data sets of accounts from them."""
+"""``mggcn ethereum``: collect or simulate transactions, and build data sets of accounts from them; list alerts."""
 
 from contextlib import closing
 from pathlib import Path
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 from cyclopts.types import NonNegativeInt, NormFloat
 
+from mggcn.cli.alerts import alerts
+from mggcn.cli.case import case
 from mggcn.cli.options import Device, Settings, Switch
 
 if TYPE_CHECKING:
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
 
     from mggcn.ethereum import Built, MergedLabels, MonthCounts
 
-app = App(name="ethereum", help="Collect or simulate transactions, and build data sets of accounts from them.")
+app = App(name="ethereum", help="From transactions to data sets of accounts, and to a list of alerts.")
+app.command(alerts)
+app.command(case)
 
 _MOST_SHOWN = 12
 
@@ -27,6 +31,7 @@ def build(
     labels: str | None = None,
     verdicts: str | None = None,
     features: str | None = None,
+    roles: bool = True,
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
     dialect: str = "bigquery",
@@ -42,16 +47,19 @@ def build(
     blocks: str | None = None,
     balances: str | None = None,
     max_dropped: NormFloat = 0.01,
+    decimals: int = 18,
+    unit: str = "ether",
     name: str | None = None,
     seed: int = 0,
     background: NonNegativeInt = 0,
     overwrite: Switch = False,
     quiet: Switch = False,
 ) -> None:
-    """Build a data set of accounts: a graph, 13 features, labels and a split.
+    """Build a data set of accounts: a graph, features, labels and a split.
 
     Reads ethereum-etl, BigQuery exports, cryo, Etherscan's txlist and XBlock, as Parquet, CSV or JSON; the format is
-    recognised by the columns. At the end it prints how many rows each rule dropped or changed.
+    recognised by the columns. Traces and transfers of ERC-20 tokens become types of edges. At the end it prints how
+    many rows each rule dropped or changed.
 
     Args:
         transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses, which Spark reads in place and
@@ -61,8 +69,9 @@ def build(
             analyst, and label, the class of a confirmed account. A false alarm is in the class Background, an unsure
             account has no label. A verdict counts from its date on, before the label.
         features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
-            the thirteen. With a column as_of of dates, an account may have several rows; the latest that is not later
-            than the date of its features counts. --split time:… needs it.
+            those of accounts. With a column as_of of dates, an account may have several rows; the latest that is not
+            later than the date of its features counts. --split time:… needs it.
+        roles: Add two features to the thirteen: whether an account never received, and whether it never sent.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
         dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
@@ -82,6 +91,8 @@ def build(
         balances: A table with address and eth_balance (wei), used instead of the sums of the transactions.
         max_dropped: The largest share of rows that may be dropped because they cannot be read; more are an error.
             Copies and rows later than --as-of do not count.
+        decimals: The digits after the point of the chain's own unit: values are whole numbers of 10^-decimals units.
+        unit: The name of that unit, for reasons and pages.
         name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
         seed: The seed of the split and of --background.
         background: Label this many unlabelled accounts as a class Background, drawn with degrees like those of labelled
@@ -107,6 +118,8 @@ def build(
         ids == "text",
         max_dropped,
         from_tables,
+        decimals,
+        unit,
     )
     time_split = TimeSplit.parse(split)
     if engine == "sql":
@@ -133,6 +146,7 @@ def build(
         background=background,
         time_split=time_split,
         own_features=features,
+        roles=roles,
         stages=stages,
         overwrite=overwrite,
         quiet=quiet,

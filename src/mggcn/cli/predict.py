@@ -31,6 +31,7 @@ def predict(
     nodes: Path | None = None,
     top: str | None = None,
     at_precision: float | None = None,
+    base_rate: str | None = None,
     reasons: NonNegativeInt | None = None,
     with_training: Switch = False,
     draws: int | None = None,
@@ -52,18 +53,21 @@ def predict(
         run: A run folder, as written by `mggcn train`.
         others: Further run folders, whose probabilities are averaged with those of the first.
         out: The file to write, *.csv, *.jsonl or *.parquet: id or address, class, part of the run's split (train, val,
-            test, or new), one probability per class, known label, rank among the nodes of the same class, reasons for
-            the class, model, data and time. Under torchrun, each rank writes its part of the nodes, as
+            test, or new), one probability per class, known label, position among the nodes of the same predicted class,
+            reasons for the class, model, data and time. Under torchrun, each rank writes its part of the nodes, as
             NAME-00000-of-00002.csv.
         embeddings: The file to write hidden representations to, *.csv, *.jsonl, *.parquet or *.npy: id, one number per
             channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
         nodes: A text file with one node id per line; default: all nodes. Addresses match in any case. Ids that are not
             in the data set are listed and left out, with exit code 0; if none is in it, that is an error.
-        top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
+        top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them; also, as
+            a lower bound, the precision if no node without a label is of the class.
         at_precision: Choose for each class the lowest probability with this precision, such as 0.95, on the run's
             validation nodes, and print the alerts it gives; --out then has a column alert. Needs the training data.
-        reasons: Give reasons in words for this many nodes of each class, those with the lowest ranks; default: 1000, or
+        base_rate: CLASS:SHARE,… thresholds of --at-precision have this precision where the class has this share of all
+            nodes, such as Phish:0.01, instead of its share of the validation nodes.
+        reasons: Give reasons in words for this many nodes of each class, those most probable; default: 1000, or
             none for data without names of features. Methods without gradients give none.
         with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
@@ -121,6 +125,7 @@ def predict(
         selected,
         reasons=reasons,
         at_precision=at_precision,
+        base_rates=None if base_rate is None else _rates(base_rate),
         draws=draws,
         calibrated=calibrated,
         device=device,
@@ -167,6 +172,19 @@ def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":
             raise InputError(f"{path}: {message}: {names}")
         print(f"{path}: {message} and have no prediction: {names}")
     return found
+
+
+def _rates(text: str) -> dict[str, float]:
+    from mggcn.errors import InputError
+
+    rates = {}
+    for word in text.split(","):
+        name, _, share = word.rpartition(":")
+        try:
+            rates[name.strip()] = float(share)
+        except ValueError:
+            raise InputError(f"--base-rate: {word!r} is not of the form CLASS:SHARE, such as Phish:0.01") from None
+    return rates
 
 
 def _class_and_count(word: str, classes: tuple[str, ...]) -> tuple[int, int]:

@@ -1,14 +1,16 @@
 """What ``mggcn predict`` prints of predictions: lines about their assessment."""
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mggcn.cli.display import aligned
 from mggcn.data import BACKGROUND
 from mggcn.runs import PART_NAMES, Assessment
-from mggcn.training import Top, ks_of
+from mggcn.training import Ranked, Top, ks_of, precision_at_rate
 
-_NODES = {"test": "test nodes", "new": "new nodes with a known label"}
-_ALERTS = ("class", "threshold", "val alerts", "of nodes", "known alerts", "precision", "recall", "other alerts")
+_RATE = "at base rate"
 
 
 def notes(assessed: Assessment) -> list[str]:
@@ -25,7 +27,7 @@ def notes(assessed: Assessment) -> list[str]:
     train, val = assessed.fitted
     if train + val:
         counts = f"{train:,} training and {val:,} validation nodes"
-        lines.append(f"{counts} of the run have a known label and are not counted")
+        lines.append(f"{counts} of the run have {_labelled(classes)} and are not counted")
     return lines
 
 
@@ -38,7 +40,8 @@ def metrics(assessed: Assessment, *, calibrated: bool) -> list[str]:
         figures = f"accuracy {tally.scores.accuracy:.2%}, macro-F1 {tally.scores.macro_f1:.2%}"
         error = f", expected calibration error {tally.calibration_error:.2%}"
         error = error if calibrated else "; probabilities are not calibrated for this graph"
-        lines.append(f"{tally.count:,} {_NODES[name]}: {figures}{error}{average}")
+        nodes = "test nodes" if name == "test" else f"new nodes with {_labelled(assessed.predictions.classes)}"
+        lines.append(f"{tally.count:,} {nodes}: {figures}{error}{average}")
     return lines
 
 
@@ -47,50 +50,99 @@ def top(assessed: Assessment, label: int, k: int, *, with_training: bool) -> str
     predictions, name = assessed.predictions, assessed.predictions.classes[label]
     best, known = assessed.top(label, k, None if with_training else ~assessed.is_training), [*predictions.classes, "–"]
     ids = predictions.dataset.ids_of(predictions.nodes[best.indices]).tolist()
-    rows = [["rank", predictions.dataset.id_name, "probability", "label", "part"]]
-    for rank, (row, node) in enumerate(zip(best.indices.tolist(), ids, strict=True), 1):
+    rows = [["position", predictions.dataset.id_name, "probability", "label", "part"]]
+    for position, (row, node) in enumerate(zip(best.indices.tolist(), ids, strict=True), 1):
         p, part = predictions.probabilities[row, label], PART_NAMES[predictions.part_index[row]]
-        rows.append([str(rank), str(node), f"{p:.4f}", known[assessed.labels[row]], part])
+        rows.append([str(position), str(node), f"{p:.4f}", known[assessed.labels[row]], part])
     text = f"\n{aligned(rows, right=(0, 2))}\n\n{_precision(assessed, best, label)}"
     if excluded := 0 if with_training else int(assessed.is_training.sum()):
         text += f"; {excluded:,} training nodes left out"
     count = int(assessed.counted.sum())
     if not count:
         return text
-    what = "test nodes" if assessed.is_own else "nodes with a known label that the run was not fitted to"
-    ranked, ks = assessed.ranked(label), ks_of(min(k, count))
+    among = _precision(assessed, assessed.top(label, k, assessed.counted), label)
+    figures = _figures(assessed.ranked(label), ks_of(min(k, count)))
+    text += f"\namong the {count:,} {_what(assessed)} only, {among}\n{name} among them: {figures}"
+    return "\n".join([text, *bound(assessed, label, ks_of(k))])
+
+
+def ranking(assessed: Assessment, label: int, ks: Sequence[int]) -> list[str]:
+    """How well a class is ranked among the nodes that count, and at least among all of the period."""
+    count, name = int(assessed.counted.sum()), assessed.predictions.classes[label]
+    if not count:
+        return [f"no {_what(assessed)}: how well {name} is ranked cannot be measured"]
+    share = np.mean(assessed.labels[assessed.counted] == label)
+    kept = np.array([k for k in ks if k <= count], np.int64)
+    figures = _figures(assessed.ranked(label), kept)
+    first = f"among the {count:,} {_what(assessed)}, of which {share:.1%} are {name}: {figures}"
+    return [first, *bound(assessed, label, np.array(ks, np.int64))]
+
+
+def bound(assessed: Assessment, label: int, ks: NDArray[np.int64]) -> list[str]:
+    """A line with the same where every node without a label counts as no member; none if all nodes have labels."""
+    name, is_open = assessed.predictions.classes[label], assessed.in_period
+    count, unknown = int(is_open.sum()), int((is_open & ~assessed.counted).sum())
+    members = int((is_open & (assessed.labels == label)).sum())
+    if not unknown or not members:
+        return []
+    figures = _figures(assessed.bounded(label), ks[ks <= count])
+    return [
+        f"at least, among all {count:,} nodes of the same period, if none of the {unknown:,} without a label is {name} "
+        f"({members / count:.1%} are known to be): {figures}"
+    ]
+
+
+def _figures(ranked: Ranked, ks: NDArray[np.int64]) -> str:
     areas = {"PR-AUC": ranked.pr_auc(), "ROC-AUC": ranked.roc_auc()}
     shown = [f"{area} {value:.2%}" for area, value in areas.items() if value is not None]
     curve = zip(ks, ranked.precision_at(ks), strict=True)
-    shown.append("precision at " + ", ".join(f"{first:,}: {share:.2%}" for first, share in curve))
-    among = _precision(assessed, assessed.top(label, k, assessed.counted), label)
-    return f"{text}\namong the {count:,} {what} only, {among}\n{name} among them: {'; '.join(shown)}"
+    shown += ["precision at " + ", ".join(f"{first:,}: {share:.2%}" for first, share in curve)] if ks.size else []
+    return "; ".join(shown)
 
 
-def alerts(assessed: Assessment) -> str:
-    """The threshold of each class, and the alerts it gives."""
+def _what(assessed: Assessment) -> str:
+    labelled = _labelled(assessed.predictions.classes)
+    return "test nodes" if assessed.is_own else f"nodes with {labelled} that the run was not fitted to"
+
+
+def _labelled(classes: tuple[str, ...]) -> str:
+    return f"a known label or in {BACKGROUND}" if BACKGROUND in classes else "a known label"
+
+
+def alerts(assessed: Assessment, only: int | None = None) -> str:
+    """The threshold of each class, or of one, and the alerts it gives."""
     chosen, classes = assessed.predictions.thresholds, assessed.predictions.classes
     if chosen is None:
         return ""
-    rows = [list(_ALERTS)]
+    of_which = "test" if assessed.is_own else "labelled"
+    rows = [["class", "threshold", "val alerts", "of nodes", f"{of_which} alerts", "precision", "recall"]]
+    rows[0] += [_RATE] * bool(chosen.base_rates) + ["unlabelled alerts"]
+    num_counted = int(assessed.counted.sum())
     for label, (known, hits, members, others) in enumerate(assessed.alerts().tolist()):
-        if classes[label] == BACKGROUND:
+        if classes[label] == BACKGROUND or only not in (None, label):
             continue
         threshold, of_val = chosen.values[label], f"{chosen.members[label]:,}"
         if np.isnan(threshold):
-            rows.append([classes[label], "–", "0", of_val, "–", "–", "–", "–"])
+            rows.append([classes[label], "–", "0", of_val, *("–" for _ in rows[0][4:])])
             continue
         shares = (f"{hits / whole:.2%}" if whole else "–" for whole in (known, members))
         reached = f"{chosen.reached[label]:,}"
-        rows.append([classes[label], f"{threshold:.4f}", reached, of_val, f"{known:,}", *shares, f"{others:,}"])
+        rate = chosen.base_rates.get(classes[label])
+        there = np.nan if rate is None else float(precision_at_rate(hits, known, members, num_counted, rate))
+        at_rate = [f"{there:.2%}" if there == there else "–"] * bool(chosen.base_rates)
+        row = [classes[label], f"{threshold:.4f}", reached, of_val, f"{known:,}", *shares, *at_rate, f"{others:,}"]
+        rows.append(row)
     about = f"thresholds for a precision of {chosen.required:.2%} on the validation nodes"
-    return f"\n{aligned(rows, right=range(1, 8))}\n\n{about}{_background_is_wrong(classes)}"
+    for name, rate in chosen.base_rates.items():
+        about += f"; for {name} where {rate:.2%} of all nodes are {name}"
+    return f"\n{aligned(rows, right=range(1, len(rows[0])))}\n\n{about}{_background_is_wrong(classes)}"
 
 
 def _precision(assessed: Assessment, best: Top, label: int) -> str:
     classes = assessed.predictions.classes
     share = "no label is known" if best.precision is None else f"precision {best.precision:.2%}"
-    counts = f"{best.correct:,} of {best.known:,} with a known label, {best.indices.size - best.known:,} unknown"
+    unknown = best.indices.size - best.known
+    counts = f"{best.correct:,} of {best.known:,} with {_labelled(classes)}, {unknown:,} unknown"
     wrong = "" if classes[label] == BACKGROUND else _background_is_wrong(classes)
     return f"top {best.indices.size:,} for {classes[label]}: {share} ({counts}{wrong})"
 

@@ -108,12 +108,18 @@ class Measure(msgspec.Struct, frozen=True):
         unit: of the value, such as ``ether``; empty for a number without one.
         is_log: whether the feature f is stored as sign(f) · log(1 + |f|).
         counts: which neighbours the value counts, by the direction of the edges; empty if it counts none.
+        zero: the phrase for a value of 0.
+        one: that for a value of 1.
+        negative: that for a value below 0, with ``{}`` for its absolute value.
     """
 
     words: str
     unit: str = ""
     is_log: bool = False
     counts: Literal["", "in", "out", "both"] = ""
+    zero: str | msgspec.UnsetType = msgspec.UNSET  # fields that are not set change no digest
+    one: str | msgspec.UnsetType = msgspec.UNSET
+    negative: str | msgspec.UnsetType = msgspec.UNSET
 
     def value(self, stored: float) -> float:
         """The value in its unit."""
@@ -127,7 +133,11 @@ class Measure(msgspec.Struct, frozen=True):
 
     def text(self, stored: float) -> str:
         """The phrase with the value."""
-        return self.words.replace("{}", self.number(stored))
+        number = self.number(stored)
+        if number.startswith("-"):
+            return self.words.replace("{}", number) if not self.negative else self.negative.replace("{}", number[1:])
+        special = {"0": self.zero, "1": self.one}.get(number)
+        return (special or self.words).replace("{}", number)
 
 
 def plain(name: str) -> Measure:

@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING
 from mggcn._io.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from mggcn.ethereum._alerts import AlertList, alerts, known_file
     from mggcn.ethereum._build import Built, TimeSplit, build
     from mggcn.ethereum._build_files import BuildInputs
+    from mggcn.ethereum._case import Case, case
+    from mggcn.ethereum._case_page import check_case, save_case
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._dates import parse_as_of
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
+    from mggcn.ethereum._facts import ROLES, AccountFacts, AccountTables, Dealings
+    from mggcn.ethereum._findings import findings
     from mggcn.ethereum._formats import parse_columns
     from mggcn.ethereum._label_lists import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
     from mggcn.ethereum._pipeline import sql_script
@@ -20,8 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ETHERSCAN_URL",
+    "ROLES",
+    "AccountFacts",
+    "AccountTables",
+    "AlertList",
     "BuildInputs",
     "Built",
+    "Case",
+    "Dealings",
     "Etherscan",
     "MergedLabels",
     "MonthCounts",
@@ -30,9 +41,14 @@ __all__ = [
     "TimeSplit",
     "Verdict",
     "addresses",
+    "alerts",
     "build",
+    "case",
+    "check_case",
     "crawl",
+    "findings",
     "key_from_environment",
+    "known_file",
     "merge_labels",
     "parse_as_of",
     "parse_columns",
@@ -42,6 +58,7 @@ __all__ = [
     "replay",
     "replay_by_month",
     "replay_by_year",
+    "save_case",
     "save_replay",
     "simulate",
     "sql_script",
@@ -52,8 +69,13 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
+        "_alerts": ["AlertList", "alerts", "known_file"],
         "_build": ["Built", "TimeSplit", "build"],
+        "_case": ["Case", "case"],
+        "_case_page": ["check_case", "save_case"],
+        "_findings": ["findings"],
         "_dates": ["parse_as_of"],
+        "_facts": ["ROLES", "AccountFacts", "AccountTables", "Dealings"],
         "_formats": ["parse_columns"],
         "_crawl": ["crawl"],
         "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],

@@ -1,7 +1,10 @@
-"""The 13 features of an account, computed from exact integers.
+"""The features of an account, computed from exact integers.
 
 The paper names balance, in degree, out degree and transaction frequency; the others are ours. Every one of the thirteen
 is stored as sign(f) · log(1 + |f|). Training fits the scale of the features on the training accounts.
+
+Two more say the role of an account, as 0 or 1. They follow from the thirteen, but a model with few labels does not
+learn that payers, who never received anything, are another kind of account (``benchmarks/roles.py``).
 """
 
 from functools import partial
@@ -9,60 +12,98 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+from msgspec import structs
 from numpy.typing import NDArray
 
 from mggcn.data import Measure
 
 _measure = partial(Measure, is_log=True)
+_counterparties = partial(_measure, unit="accounts")
+PARTIAL = "transactions are missing, as in a partial crawl"
+"""Of an account that paid more than came in, which is impossible on the chain."""
 _THIRTEEN = {
     "balance": (
         "sum of I - sum of O - fees of all sent transactions + ether from genesis, in ether; or from balances",
-        _measure("balance {} ether", "ether"),
+        _measure("balance {} ether", "ether", negative=f"paid {{}} ether more than came in: {PARTIAL}"),
     ),
-    "in_degree": ("distinct senders of I", _measure("received from {} accounts", "accounts", counts="in")),
-    "out_degree": ("distinct receivers of O", _measure("sent to {} accounts", "accounts", counts="out")),
+    "in_degree": (
+        "distinct senders of I",
+        _counterparties("received from {} accounts", counts="in", one="received from 1 account"),
+    ),
+    "out_degree": (
+        "distinct receivers of O",
+        _counterparties("sent to {} accounts", counts="out", one="sent to 1 account"),
+    ),
     "n_counterparties": (
         "distinct accounts among both",
-        _measure("transactions with {} accounts", "accounts", counts="both"),
+        _counterparties("transactions with {} accounts", counts="both", one="transactions with 1 account"),
     ),
-    "in_tx": ("number of I", _measure("received {} transactions", "transactions")),
-    "out_tx": ("number of O", _measure("sent {} transactions", "transactions")),
+    "in_tx": ("number of I", _measure("received {} transactions", "transactions", one="received 1 transaction")),
+    "out_tx": ("number of O", _measure("sent {} transactions", "transactions", one="sent 1 transaction")),
     "in_eth": ("sum of I, in ether", _measure("received {} ether", "ether")),
     "out_eth": ("sum of O, in ether", _measure("sent {} ether", "ether")),
     "in_avg": ("in_eth / max(in_tx, 1)", _measure("received {} ether a transaction", "ether")),
     "out_avg": ("out_eth / max(out_tx, 1)", _measure("sent {} ether a transaction", "ether")),
     "max_eth": ("largest single value of I and O, in ether", _measure("largest transfer {} ether", "ether")),
-    "active_days": ("days from the first to the last of I and O", _measure("active for {} days", "days")),
-    "tx_freq": ("(in_tx + out_tx) / (active_days + 1)", _measure("{} transactions a day", "transactions a day")),
+    "active_days": (
+        "days from the first to the last of I and O",
+        _measure("active for {} days", "days", one="active for 1 day"),
+    ),
+    "tx_freq": (
+        "(in_tx + out_tx) / (active_days + 1)",
+        _measure("{} transactions a day", "transactions a day", one="1 transaction a day"),
+    ),
 }
-FORMULAS = {name: formula for name, (formula, _) in _THIRTEEN.items()}
+_ROLES = {
+    "never_received": ("1 if in_tx is 0, else 0", Measure("never received", zero="has received")),
+    "never_sent": ("1 if out_tx is 0, else 0", Measure("never sent", zero="has sent")),
+}
+_ALL = _THIRTEEN | _ROLES
+FORMULAS = {name: formula for name, (formula, _) in _ALL.items()}
 """The formula of each feature; I and O are the transactions into and out of an account that moved value."""
-NAMES = tuple(FORMULAS)
-MEASURES = {name: measure for name, (_, measure) in _THIRTEEN.items()}  # what the stored numbers mean, in words
-ETHER = 10**18  # in wei
+THIRTEEN, ROLE_FEATURES = tuple(_THIRTEEN), tuple(_ROLES)
+MEASURES = {name: measure for name, (_, measure) in _ALL.items()}  # what the stored numbers mean, in words
 _DAY = 86_400
 _RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
 """Of a quotient after four roundings to extended floats, with a margin."""
 
 
-def matrix(batch: Any) -> NDArray[np.float32]:
-    """[n, 13] the features of accounts, from a ``pyarrow`` batch of the stage ``features``."""
+def measures_in(unit: str) -> dict[str, Measure]:
+    """What the stored numbers mean, in words, for values in a unit that may not be ether."""
+
+    def said(measure: Measure) -> Measure:
+        words = {
+            key: text.replace("ether", unit) for key, text in structs.asdict(measure).items() if isinstance(text, str)
+        }
+        return structs.replace(measure, **words)
+
+    return {name: said(measure) for name, measure in MEASURES.items()}
+
+
+def matrix(batch: Any, unit: int, *, roles: bool) -> NDArray[np.float32]:
+    """[n, 13] the features of accounts from a ``pyarrow`` batch of the stage ``features``; [n, 15] with their roles.
+
+    ``unit`` is one ether.
+    """
     in_tx, out_tx, first, last = (batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time"))
     active_seconds = last - first
     features = np.column_stack(
         [
-            quotient(batch["balance_wei"], unit=ETHER),
-            *(quotient(batch[name]) for name in NAMES[1:6]),
-            quotient(batch["in_wei"], unit=ETHER),
-            quotient(batch["out_wei"], unit=ETHER),
-            quotient(batch["in_wei"], np.maximum(in_tx, 1), unit=ETHER),
-            quotient(batch["out_wei"], np.maximum(out_tx, 1), unit=ETHER),
-            quotient(batch["max_wei"], unit=ETHER),
+            quotient(batch["balance_wei"], unit=unit),
+            *(quotient(batch[name]) for name in THIRTEEN[1:6]),
+            quotient(batch["in_wei"], unit=unit),
+            quotient(batch["out_wei"], unit=unit),
+            quotient(batch["in_wei"], np.maximum(in_tx, 1), unit=unit),
+            quotient(batch["out_wei"], np.maximum(out_tx, 1), unit=unit),
+            quotient(batch["max_wei"], unit=unit),
             active_seconds / _DAY,
             (in_tx + out_tx) * _DAY / (active_seconds + _DAY),
         ]
     )
-    return np.asarray(np.sign(features) * np.log1p(np.abs(features)), np.float32)
+    stored = np.sign(features) * np.log1p(np.abs(features))
+    if roles:
+        stored = np.column_stack([stored, in_tx == 0, out_tx == 0])
+    return np.asarray(stored, np.float32)
 
 
 def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit: int = 1) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ from mggcn.data import (
     text_of,
 )
 from mggcn.errors import InputError
-from mggcn.ethereum._account_features import NAMES
+from mggcn.ethereum._account_features import FORMULAS
 from mggcn.ethereum._dates import parse_as_of
 from mggcn.ethereum._label_lists import account_of
 
@@ -76,8 +76,8 @@ def add_features(dataset: Dataset, path: Path, snapshots: Sequence[Snapshot], *,
     if not names:
         raise InputError(f"{path}: has no column but {ADDRESS}{f' and {AS_OF}' * is_dated}")
     for name in names:
-        if name in NAMES:
-            raise InputError(f"{path}: column {name!r} is one of the thirteen features; give it another name")
+        if name in FORMULAS:
+            raise InputError(f"{path}: column {name!r} is one of the features of accounts; give it another name")
     if len(snapshots) > 1 and not is_dated:
         raise InputError(
             f"{path}: a split by time needs a column {AS_OF!r} with the date of each row, else accounts have features "
@@ -110,7 +110,7 @@ def add_features(dataset: Dataset, path: Path, snapshots: Sequence[Snapshot], *,
     train = np.arange(dataset.num_nodes - snapshots[-1].num_accounts, dataset.num_nodes) if len(snapshots) > 1 else None
     columns, notes = fill(lambda: [own], encoder.columns, train)
     of = f"{num_known:,} of {dataset.num_current:,} accounts"
-    encoding = (*(ColumnEncoding(name, "number") for name in NAMES), *columns)
+    encoding = (*(ColumnEncoding(name, "number") for name in dataset.feature_names), *columns)
     how = "the latest row as of each date" if is_dated else "used as given"
     return replace(
         dataset,
@@ -125,7 +125,9 @@ def add_features(dataset: Dataset, path: Path, snapshots: Sequence[Snapshot], *,
 def add_columns(path: Path, dataset: Dataset) -> None:
     """Add the user's features to the table of a data set's accounts, as they are in the model."""
     table = parquet.read_table(path)
-    for number, name in enumerate(dataset.feature_names[len(NAMES) :], len(NAMES)):
+    for number, name in enumerate(dataset.feature_names):
+        if name in FORMULAS:
+            continue
         table = table.append_column(name, pyarrow.array(dataset.x[: dataset.num_current, number]))
     parquet.write_table(table, path, compression="zstd")
 

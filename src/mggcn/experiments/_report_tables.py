@@ -54,6 +54,7 @@ class Column(Generic[T]):
         words: the text of an item, if it is not the written value.
         optional: whether the column is left out if no item has a value.
         note: a sentence that explains it.
+        whole: the text of which the shown one is a short form, for the pointer.
     """
 
     heading: str
@@ -62,6 +63,7 @@ class Column(Generic[T]):
     words: Callable[[T], str] | None = None
     optional: bool = False
     note: str = ""
+    whole: Callable[[T], str] | None = None
 
     def text(self, item: T) -> str:
         """The text of an item."""
@@ -119,7 +121,8 @@ class Table(Generic[T]):
                 text, value = column.text(item), column.value(item)
                 shown = f"<code>{escape(text)}</code>" if column.heading == code else escape(text)
                 key = escape("" if value is None else str(value))
-                row += f'<td{_kind(text, value)} data-key="{key}">{shown}</td>'
+                whole = f' title="{escape(column.whole(item))}"' if column.whole else ""
+                row += f'<td{_kind(text, value)} data-key="{key}"{whole}>{shown}</td>'
             rows.append(f"<tr>{row}</tr>")
         body = "\n".join(rows)
         upright = ' class="upright"' if len(self.columns) > _MOST_LEVEL else ""

@@ -59,6 +59,8 @@ class Explorer:
                 {"name": name, "colour": OKABE_ITO[label % count], "shape": SHAPES[label // count % len(SHAPES)]}
                 for label, name in enumerate(self.scorer.run.classes)
             ],
+            "payments": self._payments is not None,
+            "run": str(path) if (path := self.scorer.run.path) else None,
             "picks": picker.picks if picker else 0,
             "redraws": picker is not None and picker.fixed_key is None,
             "examples": self._names(list(examples)),

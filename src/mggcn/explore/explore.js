@@ -184,6 +184,12 @@ function showNeighbours(answer) {
   const first = answer.neighbours.length < answer.total ? `The first ${number(answer.neighbours.length)} of ${number(answer.total)}` : `All ${number(answer.total)}`;
   const kind = { both: "neighbours", directed: "neighbours", in: "nodes with an edge to this node", out: "nodes with an edge from this node" }[answer.direction];
   at("neighbours-note").textContent = answer.total ? `${first} ${kind}${order}.` : `No ${kind}.`;
+  if (about.payments) {
+    const options = `${about.run ? ` --run ${about.run}` : ""} --out case.html`;
+    at("case").replaceChildren("The case file of this account, with all its transactions and the flow of funds over two hops: ",
+      element("code", `mggcn ethereum case ${shown} TRANSACTIONS${options}`));
+    at("case").hidden = false;
+  }
   const payments = answer.payments ? ["sent to it, ether", "when", "received from it, ether", "when"] : [];
   table("neighbours", ["node", ...(known ? ["edges, seen from this node"] : []), "true class", "predicted", "probability, %", ...payments, "degree"], answer.neighbours.map((node) => [
     idCell(node.id), ...(known ? [textCell(node.edges.join("; "))] : []), classCell(node.label), classCell(node.predicted), numberCell(node.probability, (100 * node.probability).toFixed(1)),
@@ -248,5 +254,9 @@ if (!about.picks) {
   at("without-picks").textContent = `${about.method} scores a node without picks, so there are no picks to show or to leave out.`;
   at("without-picks").hidden = false;
   for (const part of document.querySelectorAll(".with-picks")) part.hidden = true;
+}
+if (about.payments) {
+  at("without-picks").before(at("dealings"));
+  at("dealings").querySelector("h2").textContent = "Money";
 }
 await showFromAddress();

@@ -13,7 +13,7 @@ function graphOf(answer, width) {
     },
   }));
   return {
-    width, height: GRAPH_HEIGHT, padding: { top: 24, left: 0, right: 0, bottom: 0 }, autosize: "none",
+    width, height: GRAPH_HEIGHT, padding: { top: 28, left: 0, right: 0, bottom: 0 }, autosize: "none",
     title: { text: `Picks of ${short(answer.nodes[0].id)} over ${number(answer.draws)} draws`, frame: "group" },
     signals: [
       { name: "dragged", value: null, on: [{ events: "@node:pointerdown", update: "item()" }, { events: "window:pointerup", update: "null" }] },
@@ -66,10 +66,12 @@ function graphOf(answer, width) {
       },
       {
         type: "text", from: { data: "node" }, interactive: false, zindex: 2,
-        encode: {
-          enter: { text: { field: "datum.name" }, fill: { value: ink() }, fontSize: { value: 11 }, baseline: { value: "bottom" }, align: { value: "center" } },
-          update: { x: { field: "x" }, y: { signal: "datum.y - sqrt(datum.size) / 2 - 3" } },
-        },
+        encode: { enter: { text: { field: "datum.name" }, fill: { value: ink() }, fontSize: { value: 11 } } },
+        /* Names are inside the picture and overlap neither nodes nor each other; those without room are left out. */
+        transform: [{
+          type: "label", size: { signal: "[width, height]" }, anchor: ["top", "bottom", "right", "left"], offset: [3],
+          padding: 0, avoidBaseMark: true, sort: { field: "datum.datum.area", order: "descending" },
+        }],
       },
     ],
   };

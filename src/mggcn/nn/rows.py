@@ -38,6 +38,8 @@ class TableRows:
 
     def matmul(self, weight: Tensor) -> Tensor:
         """Multiply by a dense [width, channels] matrix."""
+        if self.table.device.type == "cpu":
+            return product(self.to_dense(), weight)
         return gather_product(self.table, self.nodes, weight)
 
 
@@ -176,8 +178,6 @@ def _dropped(x: DistinctRows, nodes: Tensor, share: float, key: Key) -> Distinct
 
 def product(x: Rows, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Multiply by a dense [width, channels] matrix; for few channels, a CPU is faster with the matrix transposed."""
-    if isinstance(x, TableRows) and x.table.device.type == "cpu":
-        x = x.to_dense()
     if isinstance(x, Tensor) and x.device.type == "cpu" and weight.shape[1] <= _NARROW:
         return functional.linear(x, weight.t().contiguous(), bias)
     out = x.matmul(weight)

@@ -17,7 +17,15 @@ from mggcn.runs._plan import (
     read_config,
     resolve,
 )
-from mggcn.runs._predictions import Assessment, Embeddings, Predictions, check_format, unlike
+from mggcn.runs._predictions import (
+    Assessment,
+    Embeddings,
+    Predictions,
+    check_format,
+    to_frame,
+    unlike,
+    write_table,
+)
 from mggcn.runs._run import Ensemble, Run
 from mggcn.runs._run_folder import RunFolder, continued, fit, is_finished, load_data, load_run, resume
 from mggcn.runs._scorer import PickEffect, Scorer, mean_effects

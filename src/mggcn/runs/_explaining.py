@@ -15,7 +15,7 @@ other nodes that the model reads. Log-odds distinguish nodes whose probabilities
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,11 +27,13 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.block import EDGE_VALUES, Batch, Block
-from mggcn.data import UNLABELLED, Dataset, Measure, as_features, plain
+from mggcn.data import BACKGROUND, UNLABELLED, Dataset, Features, Measure, as_features, plain
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
 from mggcn.methods.mg_gcn import MixGrained
+from mggcn.nn.rows import Rows, to_dense
 from mggcn.runs._edge_words import between, group_words, heaviest
+from mggcn.runs._integration import PairGradients, gauss_legendre, interleaved, mean_gradient, total_gradient
 from mggcn.runs._matching import labels_in, match
 from mggcn.runs._predictions import NUM_REASONS, to_frame
 from mggcn.runs._scorer import PickEffect, Probabilities, Scorer, dense_rows, mean_effects
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _STEPS = (32, 128, 512)
-_FEW_STEPS = 32  # of many nodes, whose contributions are only ranked
+_FEW_STEPS, _FEWEST = 32, 4  # of many nodes, whose contributions are only ranked: of all draws, and of a draw
 _TARGETS, _ROWS = 1024, 1 << 15  # of a batch of these
 _TOLERANCE = 1e-3  # of the probability: a tenth of a percentage point
 
@@ -166,9 +168,8 @@ def _groups(scorers: Sequence[Scorer]) -> dict[str, tuple[int, ...]]:
     """The groups of relations that the methods of all runs average apart, by name; empty if they differ in them."""
     found = []
     for run in (scorer.run for scorer in scorers):
-        method, num_features = run.plan.method, int(run.record.dataset["num_features"])
-        of_run = method.relations_apart(num_features, run.record.edges) if isinstance(method, MixGrained) else {}
-        found.append(of_run)
+        method, num_features, edges = run.plan.method, int(run.record.dataset["num_features"]), run.record.edges
+        found.append(method.relations_apart(num_features, edges) if isinstance(method, MixGrained) else {})
     return found[0] if all(each == found[0] for each in found) else {}
 
 
@@ -179,26 +180,44 @@ def contributions(
 
     The first part are the features of the node and of all others; where a method averages over groups of relations
     apart, ``groups`` of them, the others are what features contribute through each group, and are not in the first.
-    They are means over the draws of the scorer, with one fixed number of steps.
+    They are means over the draws of the scorer, with a fixed number of steps that the draws share.
     """
+    draws = scorer.inference.draws
+    steps = max(_FEWEST, -(-_FEW_STEPS // draws))
     width = int(scorer.run.record.dataset["num_features"])
-    result = np.zeros((nodes.size, 1 + groups, width))
-    for draw in range(scorer.inference.draws):
-        first = 0
-        for drawn, owner in _apart(scorer, nodes, draw):
-            batch = drawn.to(scorer.inference.compute.device)
-            part = slice(first, first + batch.targets.numel())
-            rows, forward = dense_rows(scorer.inference.view, batch), scorer.forward(batch)
-            of_class = torch.from_numpy(labels[part]).to(rows.device)
-            with scorer.inference.compute.arithmetic():
-                gradient = _mean_gradient(lambda x: log_odds(forward(x), of_class).sum(), rows, _FEW_STEPS)  # noqa: B023
-            by_part = (gradient * rows).double().view(len(rows), -1, width)
+    inputs, device = scorer.inference.view.inputs, scorer.inference.compute.device
+    view = scorer.inference.multiplied(nodes.size)
+    result = np.empty((nodes.size, 1 + groups, width))
+    for start in range(0, nodes.size, _TARGETS):
+        chunk = slice(start, min(start + _TARGETS, nodes.size))
+        total = torch.zeros(chunk.stop - start, 1 + groups, width, dtype=torch.float64, device=device)
+        gradients = PairGradients()
+        for draw in range(draws):
+            first = 0
+            for drawn, owner in _apart(scorer, nodes[chunk], draw):
+                batch = drawn.to(device)
+                part = slice(first, first + batch.targets.numel())
+                of_class, forward = torch.from_numpy(labels[chunk][part]).to(device), scorer.forward(batch)
+
+                def value(x: Rows) -> Tensor:
+                    return log_odds(forward(x), of_class).sum()  # noqa: B023
+
+                with scorer.inference.compute.arithmetic():
+                    rows = view.rows(scorer.run.model, batch)
+                    gradients.add(
+                        torch.from_numpy(owner).to(device) + first,
+                        batch.nodes.long(),
+                        mean_gradient(scorer.run.model, value, rows, interleaved(steps, draw, draws)),
+                    )
+                first = part.stop
+        for owner_of, node, gradient in gradients.of_rows():
+            by_part = (gradient * to_dense(inputs.rows(node)).float()).view(len(node), -1, width)
             by_row = by_part.sum(dim=1, keepdim=True)
             if groups:
-                by_group = by_part[:, 1:].reshape(len(rows), groups, -1, width).sum(dim=2)
+                by_group = by_part[:, 1:].reshape(len(node), groups, -1, width).sum(dim=2)
                 by_row = torch.cat([by_part[:, :1], by_group], dim=1)
-            np.add.at(result[part], owner, by_row.cpu().numpy() / scorer.inference.draws)
-            first = part.stop
+            total.index_add_(0, owner_of, by_row.double())
+        result[chunk] = (total / draws).cpu().numpy()
     return result
 
 
@@ -226,7 +245,7 @@ def _attribute(
             scorer.forward(batch),
         )
 
-        def value(x: Tensor) -> Tensor:
+        def value(x: Rows) -> Tensor:
             scores = forward(x)  # noqa: B023
             return log_odds(scores, torch.tensor([label]))[0] if logits else scores[0, label].exp()
 
@@ -235,7 +254,7 @@ def _attribute(
                 end, start = float(value(rows)), float(value(torch.zeros_like(rows)))
             gradient = torch.zeros_like(rows)
             for steps in _STEPS:
-                gradient = _mean_gradient(value, rows, steps)
+                gradient = total_gradient(mean_gradient(scorer.run.model, value, rows, gauss_legendre(steps)))
                 if abs(float((gradient * rows).sum()) - (end - start)) < _TOLERANCE * max(1.0, abs(end - start)):
                     break
         width = int(scorer.run.record.dataset["num_features"])
@@ -304,17 +323,6 @@ def _side_by_side(batches: Sequence[Batch]) -> Batch:
     return Batch(nodes, tuple(blocks), targets)
 
 
-def _mean_gradient(function: Callable[[Tensor], Tensor], rows: Tensor, steps: int) -> Tensor:
-    """The mean of a function's gradient on the line from zero to ``rows``, by Gauss and Legendre's rule."""
-    total = torch.zeros_like(rows)
-    points, weights = np.polynomial.legendre.leggauss(steps)
-    for point, weight in zip(points.tolist(), weights.tolist(), strict=True):
-        x = ((point + 1) / 2 * rows).requires_grad_()
-        (gradient,) = torch.autograd.grad(function(x), x)
-        total += weight / 2 * gradient
-    return total
-
-
 def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> list[list[str]]:
     """At most three reasons for a class of each node, by the mean contributions over runs, the strongest first.
 
@@ -338,6 +346,14 @@ def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDAr
     return found
 
 
+def _value(x: Features, node: int, column: int) -> float:
+    """A value of a feature, without the checks of scipy, which take longer for one value."""
+    if isinstance(x, np.ndarray):
+        return float(x[node, column])
+    row = slice(int(x.indptr[node]), int(x.indptr[node + 1]))
+    return float(x.data[row][x.indices[row] == column].sum())
+
+
 class _Words:
     """Says features of nodes in words; ``known`` are labels of all nodes as indices of the classes, else -1."""
 
@@ -358,7 +374,7 @@ class _Words:
 
     def edge(self, node: int, label: int) -> list[str]:
         """The heaviest edge of a node with one that is known to be of a class, if anything is known of edges."""
-        if self._data.graph.schema.is_plain or not self._reads_edges:
+        if self._data.graph.schema.is_plain or not self._reads_edges or self._classes[label] == BACKGROUND:
             return []
         others = self._known == label
         others[node] = False
@@ -373,13 +389,17 @@ class _Words:
         name = self._data.feature_names[column] if self._data.feature_names else f"feature {column}"
         if part:
             return self._mean(node, column, name, [*self._groups][part - 1])
-        stored = float(self._data.x[[node], [column]].item())
+        stored = _value(self._data.x, node, column)
         if name in self._flags:
             return name if stored else f"not {name}"
         measure = self._data.measures.get(name) or plain(name)
         text = measure.text(stored)
         members = self._members(node, label, measure) if measure.counts else 0
-        return f"{text}, {members:,} of them known {self._classes[label]}" if members else text
+        if not members or self._classes[label] == BACKGROUND:  # of which nothing is known
+            return text
+        if measure.number(stored) == "1":
+            return f"{text}, a known {self._classes[label]}"
+        return f"{text}, {members:,} of them {'a ' * (members == 1)}known {self._classes[label]}"
 
     def _mean(self, node: int, column: int, name: str, group: str) -> str:
         graph = self._data.graph

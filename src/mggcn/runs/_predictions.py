@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from mggcn import methods
 from mggcn._io.files import check_file, replacing_file, write_atomically
-from mggcn.data import BACKGROUND, Dataset
-from mggcn.errors import InputError, InputWarning, prefix_errors, require
+from mggcn.data import BACKGROUND, Dataset, ids_without_date
+from mggcn.errors import InputError, InputWarning, prefix_errors, require, unknown
 from mggcn.runs._matching import NEW, PART_NAMES, TEST, TRAIN, VAL, labels_in, match_features, parts_of
 from mggcn.training import Ranked, Tally, Top
 
@@ -52,7 +52,8 @@ class Thresholds:
     """The lowest probability of each class that has the required precision on the validation nodes.
 
     It is NaN if none has it, and for the class Background, which needs no alert. Of each class, ``reached`` and
-    ``members`` are the numbers of validation nodes that reach the threshold and that belong to it.
+    ``members`` are the numbers of validation nodes that reach the threshold and that belong to it. The precision of a
+    class in ``base_rates`` is that where it has this share of the nodes, instead of its share of the validation nodes.
     """
 
     required: float
@@ -60,17 +61,22 @@ class Thresholds:
     values: NDArray[np.float64]
     reached: NDArray[np.int64]
     members: NDArray[np.int64]
+    base_rates: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, required: float, validated: "Predictions") -> "Thresholds":
+    def of(
+        cls, required: float, validated: "Predictions", base_rates: Mapping[str, float] | None = None
+    ) -> "Thresholds":
         """Choose the thresholds by predictions of validation nodes."""
+        rates = base_rates or {}
         p, classes = validated.probabilities, validated.classes
         values, labels = np.full(len(classes), np.nan), labels_in(validated.dataset, classes, validated.nodes)
         for label, name in enumerate(classes):
-            bound = Ranked(p[:, label], labels == label).threshold_for(required)
+            bound = Ranked(p[:, label], labels == label).threshold_for(required, rates.get(name))
             if bound is not None and name != BACKGROUND:
                 values[label] = bound
-        return cls(required, classes, values, (p >= values).sum(axis=0), np.bincount(labels, minlength=len(classes)))
+        members = np.bincount(labels, minlength=len(classes))
+        return cls(required, classes, values, (p >= values).sum(axis=0), members, rates)
 
     def alerts(self, probabilities: NDArray[np.float64]) -> NDArray[np.str_]:
         """[n] the most probable of the classes that a node is an alert for; empty if it is none."""
@@ -140,13 +146,19 @@ class Predictions:
         return np.array(PART_NAMES)[self.part_index]
 
     @cached_property
-    def ranks(self) -> NDArray[np.int64]:
-        """[n] the rank of each node among those with the same most probable class, from 1 for the most probable."""
-        ranks, highest = np.empty(self.nodes.size, np.int64), self.probabilities.max(axis=1)
+    def positions_in_class(self) -> NDArray[np.int64]:
+        """[n] the position of each node among those with the same most probable class; 1 is the most probable."""
+        positions, highest = np.empty(self.nodes.size, np.int64), self.probabilities.max(axis=1)
         for label in range(len(self.classes)):
             rows = np.flatnonzero(self.class_index == label)
-            ranks[rows[np.argsort(-highest[rows], kind="stable")]] = np.arange(1, rows.size + 1)
-        return ranks
+            positions[rows[np.argsort(-highest[rows], kind="stable")]] = np.arange(1, rows.size + 1)
+        return positions
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Deprecated: the former name of ``positions_in_class``."""
+        warnings.warn("Predictions.ranks: renamed to positions_in_class", FutureWarning, stacklevel=2)
+        return self.positions_in_class
 
     @property
     def named(self) -> "tuple[Run, ...]":
@@ -160,6 +172,15 @@ class Predictions:
         names = [run.path.name if run.path else f"{run.record.method}-seed{run.record.seed}" for run in self.named]
         return " + ".join(names)
 
+    @property
+    def origin(self) -> dict[str, str]:
+        """The model, the data with the first digits of its digest, and the time in UTC."""
+        return {
+            "model": self.model,
+            "data": f"{self.dataset.name} {self.dataset.digest[:12]}",
+            "scored_at": f"{self.scored_at:%Y-%m-%dT%H:%M:%SZ}",
+        }
+
     def save(self, path: str | Path, rows: slice = slice(None)) -> None:
         """Write the columns of :meth:`to_pandas` as ``.csv``, ``.jsonl`` or ``.parquet``, some rows at a time."""
         target = Path(path)
@@ -172,8 +193,8 @@ class Predictions:
         """A row for each node, with its id as the index; needs the extra ``pandas``.
 
         The columns are the most probable ``class``, the ``part``, a probability per class (:func:`column_names`), the
-        known ``label``, the ``rank``, ``alert`` and ``reason_1`` to ``reason_3`` if they were asked for, and ``model``,
-        ``data`` and ``scored_at``, which say where the row is from.
+        known ``label``, the ``position_in_class``, ``alert`` and ``reason_1`` to ``reason_3`` if they were asked for,
+        and ``model``, ``data`` and ``scored_at``, which say where the row is from.
         """
         return to_frame(self._columns(slice(None)), self.dataset.id_name)
 
@@ -185,7 +206,7 @@ class Predictions:
             "part": np.array(PART_NAMES)[self.part_index[rows]],
             **dict(zip(column_names(self.classes), p.T, strict=True)),
             "label": np.array([*self.dataset.classes, None], object)[self.dataset.y[nodes]],
-            "rank": self.ranks[rows],
+            "position_in_class": self.positions_in_class[rows],
         }
         if self.thresholds is not None:
             columns["alert"] = self.thresholds.alerts(p)
@@ -195,12 +216,7 @@ class Predictions:
                 if found := self.reasons.get(row):
                     texts[: len(found), column] = found
             columns |= {f"reason_{number}": column for number, column in enumerate(texts, 1)}
-        origin = {
-            "model": self.model,
-            "data": f"{self.dataset.name} {self.dataset.digest[:12]}",
-            "scored_at": f"{self.scored_at:%Y-%m-%dT%H:%M:%SZ}",
-        }
-        return columns | {name: np.full(nodes.size, text, object) for name, text in origin.items()}
+        return columns | {name: np.full(nodes.size, text, object) for name, text in self.origin.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +262,19 @@ class Assessment:
         parts = (TEST,) if self.is_own else (TEST, NEW)
         return np.asarray((self.labels >= 0) & ~self.is_read & np.isin(self.predictions.part_index, parts))
 
+    @cached_property
+    def in_period(self) -> NDArray[np.bool_]:
+        """[n] whether a node is of the period of the nodes that count: the runs were not fitted to it.
+
+        In a data set with copies as of earlier dates, it is in none of them: it was first seen after the latest.
+        """
+        data, nodes = self.predictions.dataset, self.predictions.nodes
+        is_open = ~self.is_training & (self.predictions.part_index != VAL) & (self.counted | (self.labels < 0))
+        if data.copies and self.is_own:
+            earlier = np.unique(ids_without_date(data, np.arange(data.num_current, data.num_nodes)))
+            is_open &= ~np.isin(ids_without_date(data, nodes), earlier)
+        return np.asarray(is_open)
+
     @property
     def fitted(self) -> tuple[int, int]:
         """The numbers of training and of validation nodes with a known label that nothing reads."""
@@ -279,8 +308,17 @@ class Assessment:
 
     def ranked(self, label: int) -> Ranked:
         """How well the probabilities of a class rank the nodes that count."""
-        p, y = self.predictions.probabilities[self.counted, label], self.labels[self.counted]
-        return Ranked(p, y == label)
+        return self._ranked(label, self.counted)
+
+    def bounded(self, label: int) -> Ranked:
+        """The same for all nodes of the period, where every node without a label counts as no member.
+
+        Some of them may be unknown members, so the areas and precisions are lower bounds.
+        """
+        return self._ranked(label, self.in_period)
+
+    def _ranked(self, label: int, among: NDArray[np.bool_]) -> Ranked:
+        return Ranked(self.predictions.probabilities[among, label], self.labels[among] == label)
 
     def alerts(self) -> NDArray[np.int64]:
         """[classes, 4] the alerts among the nodes that count, those of the class, its nodes, and other alerts."""
@@ -316,6 +354,17 @@ def validation_nodes(runs: "Sequence[Run]", data: Dataset, required: float) -> t
     return data, nodes
 
 
+def check_base_rates(base_rates: Mapping[str, float], classes: Sequence[str], at_precision: float | None) -> None:
+    """Raise InputError unless base rates are shares of classes, and thresholds depend on them."""
+    if base_rates and at_precision is None:
+        raise InputError("base_rates: only thresholds of at_precision depend on them")
+    for name, rate in base_rates.items():
+        if name not in classes:
+            raise unknown("class", name, classes)
+        if not 0 < rate < 1:
+            raise InputError(f"base_rates: {rate:g} of {name} is not a share above 0 and below 1")
+
+
 def separability(run: "Run", data: Dataset) -> float | None:
     """How well a classifier tells the nodes that a run was fitted to from others: a two-sample test on the features.
 
@@ -324,9 +373,6 @@ def separability(run: "Run", data: Dataset) -> float | None:
     calibrated on them then say nothing about the others. None without features, with too few nodes of a kind, or if the
     training data is not available.
     """
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.metrics import roc_auc_score
-
     if not data.num_features:
         return None
     try:
@@ -340,6 +386,10 @@ def separability(run: "Run", data: Dataset) -> float | None:
     size = min(labelled.size, others.size, _MOST)
     if size < _FEWEST:
         return None
+
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.metrics import roc_auc_score
+
     with warnings.catch_warnings(action="ignore", category=InputWarning):  # the prediction has given them
         rows = [
             match_features(dataset, run.record.dataset).x[np.sort(nodes)]

@@ -6,12 +6,13 @@ several recipes was selected, these are those of the best, and ``members/1`` and
 """
 
 import hashlib
+import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tomli_w
@@ -32,7 +33,7 @@ from mggcn.runs._explaining import Explanation, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._matching import SPLIT, SplitIds, match, parts_of, targets_of
 from mggcn.runs._plan import Plan
-from mggcn.runs._predictions import Embeddings, Predictions, Thresholds, validation_nodes
+from mggcn.runs._predictions import Embeddings, Predictions, Thresholds, check_base_rates, validation_nodes
 from mggcn.runs._scorer import Nodes, Probabilities, Scorer
 from mggcn.training import (
     ALONE,
@@ -53,6 +54,23 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 WEIGHTS = "weights.safetensors"
+
+
+class Reader(NamedTuple):
+    """How runs read a graph: what of its edges, the digest of their scaling, and what their record says of features."""
+
+    parts: frozenset[EdgePart]
+    scaling: str
+    features: str
+
+
+class Matched(NamedTuple):
+    """A graph as some runs read it, and what they have prepared of it."""
+
+    graph: Dataset
+    reader: Reader
+    matched: Dataset
+    shared: Shared
 
 
 class Ensemble:
@@ -105,6 +123,7 @@ class Ensemble:
         ids: Iterable[object] | None = None,
         reasons: int = 0,
         at_precision: float | None = None,
+        base_rates: Mapping[str, float] | None = None,
         draws: int | None = None,
         calibrated: bool = True,
         device: str | torch.device = "auto",
@@ -125,6 +144,8 @@ class Ensemble:
                 names of features, and a method whose scores have gradients; others warn.
             at_precision: choose for each class the lowest probability with this precision on the validation nodes of
                 the runs; nodes that reach it are alerts. Needs the training data.
+            base_rates: the share of all nodes that some classes have; thresholds of ``at_precision`` have their
+                precision there, instead of where the share is that among the validation nodes.
             draws: the number of independent draws of the picks to average over; as in the evaluation if None.
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
                 probable class does not depend on it. For other than the evaluation's draws it is fitted on as
@@ -138,10 +159,11 @@ class Ensemble:
             raise InputError(f"{data.name}: no reasons from its features: they have no names")
         targets, on = targets_of(data, nodes, ids), choose_device(device)
         share = ranks.part(targets.size)
+        check_base_rates(base_rates or {}, self.classes, at_precision)
         validated = validation_nodes(self.runs, data, at_precision) if at_precision is not None else None
 
         def prepared(graph: Dataset) -> list[Scorer]:
-            return [Scorer.of(run, graph, on, draws, calibrated=calibrated) for run in self.runs]
+            return [Scorer.of(run, graph, on, draws, calibrated=calibrated) for run in self._together()]
 
         scorers = prepared(data)
         p = _collected(_mean_chunks(scorers, targets[share]), scratch)
@@ -152,8 +174,35 @@ class Ensemble:
             trained, val = validated
             p = _collected(_mean_chunks(scorers if trained is data else prepared(trained), val), None)
             of_val = Predictions(trained, val, p, parts_of(self.runs, trained, val), self.runs)
-            found = replace(found, thresholds=Thresholds.of(at_precision, of_val))
+            found = replace(found, thresholds=Thresholds.of(at_precision, of_val, base_rates))
         return replace(found, reasons=_reasons(found, scorers, reasons, share)) if reasons else found
+
+    def reasons(
+        self,
+        dataset: "Dataset | Data | None" = None,
+        nodes: ArrayLike | None = None,
+        *,
+        label: str,
+        draws: int | None = None,
+        device: str | torch.device = "auto",
+    ) -> list[list[str]]:
+        """At most three reasons in words for a class of each node, the strongest first, whatever class is predicted.
+
+        Args:
+            dataset: as in :meth:`predict`, like all that follow; it needs names of features.
+            nodes: all nodes when None.
+            label: the name of the class.
+            draws: the number of draws to average over.
+            device: of the model.
+        """
+        if label not in self.classes:
+            raise unknown("class", label, self.classes)
+        data = self._data(dataset, "reasons")
+        if not data.feature_names:
+            raise InputError(f"{data.name}: no reasons from its features: they have no names")
+        targets, on = targets_of(data, nodes, None), choose_device(device)
+        scorers = [Scorer.of(run, data, on, draws, calibrated=False) for run in self._together()]
+        return reasons_of(scorers, targets, np.full(targets.size, self.classes.index(label)))
 
     def embed(
         self,
@@ -171,8 +220,8 @@ class Ensemble:
         last layer aggregates: the target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``,
         ``pool`` and ``lstm``, their sum for ``gcn``; the input row for MG-GCN's ``linear_path`` is left out.
         A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives the target's
-        hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError, as does a
-        module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
+        hidden row below it. ``label-propagation``, ``random-forest`` and ``lightgbm`` have none, and raise InputError,
+        as does a module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
         representations have no mean. Those of a run of a portfolio are of its best recipe alone.
 
         Args:
@@ -206,8 +255,8 @@ class Ensemble:
 
         Contributions of features are integrated gradients, see :mod:`mggcn.runs._explaining`. The effect of a pick is
         the probability with all picks minus that without it. Methods whose scores have no gradient with respect to the
-        features (``label-propagation``, ``deepwalk``, ``node2vec``, ``random-forest``) raise InputError. Computed on
-        the CPU, for this node alone. Over several draws, its probabilities are the mean of calibrated ones;
+        features (``label-propagation``, ``deepwalk``, ``node2vec``, ``random-forest``, ``lightgbm``) raise InputError.
+        Computed on the CPU, for this node alone. Over several draws, its probabilities are the mean of calibrated ones;
         :meth:`predict` calibrates the mean, which is the same at temperature 1. Contributions of an ensemble are the
         means of its runs'; the effect of a pick is the mean over the draws of all runs that contain it.
 
@@ -226,9 +275,17 @@ class Ensemble:
         (target,) = targets_of(data, None if node is None else [node], None if id is None else [id])
         scorers = [
             replace(Scorer.of(run, data, draws=draws, calibrated=False), temperature=run.record.temperature)
-            for run in self.runs
+            for run in self._together()
         ]
         return explain(scorers, int(target), None if label is None else self.classes.index(label))
+
+    def _together(self) -> "list[Run]":
+        """The runs, which share what they prepare of a graph."""
+        first, *others = self.runs
+        if not others:
+            return [first]
+        matched: list[Matched] = first.matched if first.matched is not None else []
+        return [replace(run, matched=matched) for run in (first, *others)]
 
     def _check_same(self, what: str, values: Callable[[dict[str, Any]], list[object]]) -> None:
         """Raise InputError for the first run of whose data set the values differ from those of the first run."""
@@ -268,7 +325,7 @@ class Run(Ensemble):
         portfolio: the plan of the portfolio of which this is the best recipe; None if one recipe was trained.
         others: the other recipes of the portfolio if their mean with this one was selected: its probabilities are those
             of the run, and its test metrics those of the record.
-        matched: of a run with others, the last graph that was scored, as the methods read it; they share the list.
+        matched: of a run with others, the last graph that was scored, as they read it; they share the list.
     """
 
     record: RunRecord
@@ -283,7 +340,7 @@ class Run(Ensemble):
     prepared: list[tuple[Dataset, Inference]] = field(default_factory=list)
     portfolio: Plan | None = None
     others: "tuple[Run, ...]" = ()
-    matched: list[tuple[Dataset, frozenset[EdgePart], Dataset, Shared]] | None = None
+    matched: list[Matched] | None = None
 
     def __repr__(self) -> str:
         record, name = self.record, self.path or f"seed {self.record.seed}"
@@ -364,22 +421,24 @@ class Run(Ensemble):
         return inference
 
     def _match(self, dataset: Dataset) -> tuple[Dataset, Shared]:
-        """The graph with the features of the run, matched and prepared once for all recipes of a mean."""
-        parts = self.plan.method.edge_parts
-        for graph, of_parts, matched, shared in self.matched or ():
-            if graph is dataset and of_parts == parts:
-                return matched, shared
-        matched, shared = match(dataset, self.record, parts), Shared()
+        """The graph with the features of the run, matched and prepared once for all runs that read it in one way."""
+        trained = self.record.dataset
+        read = [trained.get(name) for name in ("num_features", "feature_names", "encoding", "edges")]
+        reader = Reader(self.plan.method.edge_parts, self.scaler.digest, json.dumps(read))
+        for one in self.matched or ():
+            if one.graph is dataset and one.reader == reader:
+                return one.matched, one.shared
+        matched, shared = match(dataset, self.record, reader.parts), Shared()
         if self.matched is not None:
-            kept = [entry for entry in self.matched if entry[0] is dataset]
-            self.matched[:] = [*kept, (dataset, parts, matched, shared)]
+            kept = [one for one in self.matched if one.graph is dataset]
+            self.matched[:] = [*kept, Matched(dataset, reader, matched, shared)]
         return matched, shared
 
     def with_others(self, others: "Sequence[Run]") -> "Run":
         """This run as the best of several recipes whose mean was selected."""
         if not others:
             return self
-        matched: list[tuple[Dataset, frozenset[EdgePart], Dataset, Shared]] = []
+        matched: list[Matched] = []
         return replace(self, matched=matched, others=tuple(replace(run, matched=matched) for run in others))
 
     def export(self, path: str | Path, batch_size: int = 1) -> None:
@@ -497,7 +556,7 @@ def _collected(chunks: Iterator[Probabilities], folder: Path | None) -> Probabil
 
 def _reasons(predictions: Predictions, scorers: Sequence[Scorer], count: int, share: slice) -> dict[int, list[str]]:
     """The reasons of the first rows of each class in a share of all; a warning if a method gives none."""
-    rows = np.flatnonzero(predictions.ranks[share] <= count) + share.start
+    rows = np.flatnonzero(predictions.positions_in_class[share] <= count) + share.start
     try:
         reasons = reasons_of(scorers, predictions.nodes[rows], predictions.class_index[rows])
     except InputError as error:

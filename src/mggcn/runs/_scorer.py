@@ -19,7 +19,7 @@ from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
-from mggcn.nn.rows import to_dense
+from mggcn.nn.rows import Rows, to_dense
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.training import CHUNK, Inference, View, calibrated, choose_temperature, log_odds
@@ -136,11 +136,11 @@ class Scorer:
         (batch,) = self.inference.view.sampler.batches(np.array([node]), self.run.key.fold("eval", draw), 1)
         return batch
 
-    def forward(self, batch: Batch) -> Callable[[Tensor], Tensor]:
-        """From the dense input rows of a batch to the calibrated log-probabilities of its targets."""
+    def forward(self, batch: Batch) -> Callable[[Rows], Tensor]:
+        """From the input rows of a batch to the calibrated log-probabilities of its targets."""
         model = self.run.model.eval()
 
-        def forward(rows: Tensor) -> Tensor:
+        def forward(rows: Rows) -> Tensor:
             scores = functional.log_softmax(model(rows, batch.blocks).double(), dim=1)
             return calibrated(scores, self.temperature)
 

@@ -10,7 +10,16 @@ from mggcn.training._compute import Compute, Precision, choose_device, warm_up
 from mggcn.training._epochs import Epochs, epoch_seconds, nodes_per_batch
 from mggcn.training._inference import CHUNK, EVAL_BATCH, Embedder, Inference, evaluate
 from mggcn.training._loop import NotedProgress, Progress, Silent, train
-from mggcn.training._metrics import Ranked, Scores, Tally, Top, ks_of, ranking_of
+from mggcn.training._metrics import (
+    Ranked,
+    Scores,
+    Tally,
+    Top,
+    ks_of,
+    precision_at_rate,
+    probabilities_at_rate,
+    ranking_of,
+)
 from mggcn.training._prepared import (
     DENSE_ABOVE,
     AveragedInputs,

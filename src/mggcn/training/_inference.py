@@ -15,6 +15,7 @@ from mggcn.block import Block
 from mggcn.errors import InputError
 from mggcn.graph import node_numbers
 from mggcn.keys import Key
+from mggcn.nn import Layer
 from mggcn.nn.rows import Rows
 from mggcn.training._compute import Compute
 from mggcn.training._metrics import Scores, Tally
@@ -90,9 +91,14 @@ class Inference:
             total = total + rows.float()
         return torch.as_tensor(total) / self.draws
 
+    def multiplied(self, count: int) -> View:
+        """The view in which to score so many nodes; if that is most of the work, weights meet each row only once."""
+        accepts_rows = isinstance(self.model, Layer) and self.model.accepts_rows
+        return self.view.multiplied(count * self.draws) if accepts_rows else self.view
+
     def _draws(self, function: "Callable[[Rows, Blocks], Tensor]", nodes: NDArray[np.int64]) -> Iterator[Tensor]:
         """For each of the draws, the rows that a function of input rows and blocks gives for nodes."""
-        model, view, device = self.model.eval(), self.view, self.compute.device
+        model, view, device = self.model.eval(), self.multiplied(nodes.size), self.compute.device
         with torch.no_grad(), self.compute.arithmetic():
             for draw in range(self.draws):
                 batches = view.batches(nodes, self.key.fold("eval", draw), EVAL_BATCH)

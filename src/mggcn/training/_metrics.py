@@ -146,15 +146,52 @@ class Ranked:
         shares = np.interp(ks, np.concatenate([[0], self._counts]), np.concatenate([[0], self._hits])) / ks
         return np.asarray(np.minimum(shares, 1.0))
 
-    def threshold_for(self, required: float) -> float | None:
-        """The lowest probability p such that nodes with at least p have the required precision; None if none does."""
+    def threshold_for(self, required: float, base_rate: float | None = None) -> float | None:
+        """The lowest probability p such that nodes with at least p have the required precision; None if none does.
+
+        With a base rate, it is the precision where members are that share of all nodes, see :func:`precision_at_rate`.
+        """
         reached = np.flatnonzero(self._hits >= required * self._counts)
+        if base_rate is not None:
+            members, count = self._is_member.sum(), self._is_member.size
+            precision = precision_at_rate(self._hits, self._counts, members, count, base_rate)
+            reached = np.flatnonzero(precision >= required)
         return min(float(self._values[reached[-1]]), 1.0) if reached.size else None
 
     def reaching(self, bound: float | None) -> tuple[int, int]:
         """How many nodes have at least a probability, and how many of them are members; zero for None."""
         above = 0 if bound is None else int(np.searchsorted(-self._values, -bound, side="right"))
         return (int(self._counts[above - 1]), int(self._hits[above - 1])) if above else (0, 0)
+
+
+def precision_at_rate(
+    hits: NDArray[np.int64], alerts: NDArray[np.int64], members: int, count: int, base_rate: float
+) -> NDArray[np.float64]:
+    """The precision of alerts where another share of the nodes are members than of those that were counted.
+
+    The shares of members and of other nodes that raise an alert are taken to be the same, so the precision follows by
+    Bayes' rule. It is NaN if nothing raises an alert, or if members or others are missing.
+
+    Args:
+        hits: the members among the alerts.
+        alerts: their number.
+        members: the number of members that were counted.
+        count: the number of nodes that were counted.
+        base_rate: the share of members where the precision is wanted.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        right = base_rate * (np.asarray(hits) / members)
+        wrong = (1 - base_rate) * ((np.asarray(alerts) - hits) / (count - members))
+        return np.asarray(right / (right + wrong), np.float64)
+
+
+def probabilities_at_rate(p: Probabilities, share: float, base_rate: float) -> Probabilities:
+    """Probabilities of a class where it has another share of the nodes than of those that trained the model.
+
+    The odds are multiplied by the ratio of the odds of both shares (Saerens, Latinne and Decaestecker, 2002).
+    """
+    odds = base_rate / (1 - base_rate) * (1 - share) / share
+    return np.asarray(odds * p / (odds * p + (1 - p)), np.float64)
 
 
 def ks_of(count: int) -> NDArray[np.int64]:

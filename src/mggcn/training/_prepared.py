@@ -91,6 +91,34 @@ class DenseInputs:
 
 
 @dataclass(frozen=True, eq=False)
+class MultipliedRows(TableRows):
+    """Some rows of a matrix on a CPU whose products with the weights of a model are those of the whole matrix."""
+
+    products: dict[nn.Parameter, Tensor]
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """Multiply by a dense [width, channels] matrix, all rows of the matrix at the first time."""
+        if not isinstance(weight, nn.Parameter):
+            return self.to_dense() @ weight
+        if weight not in self.products:
+            self.products[weight] = self.table @ weight
+        return self.products[weight].index_select(0, self.nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class MultipliedInputs:
+    """Dense rows, which a model multiplies whose weights do not change."""
+
+    table: Tensor
+    products: dict[nn.Parameter, Tensor] = field(default_factory=dict)
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
+        """The rows of ``nodes``."""
+        found, index = _distinct(nodes, self.table.shape[0])
+        return RepeatedRows(MultipliedRows(self.table, found, self.table.shape[1], self.products), index)
+
+
+@dataclass(frozen=True, eq=False)
 class SparseInputs:
     """Sparse rows, on the CPU."""
 
@@ -209,6 +237,19 @@ class View:
             if len(waiting) > (_AHEAD if self.sampler.draws_per_target else 0):
                 yield waiting.popleft()
         yield from waiting
+
+    def multiplied(self, count: int) -> "View":
+        """This view for a model that accepts rows and whose weights do not change, to score so many targets.
+
+        If the graph has fewer nodes and its rows are in memory, each is multiplied once, not in every batch.
+        """
+        inputs = self.inputs
+        if not isinstance(inputs, DenseInputs) or inputs.mapped or inputs.padding or len(inputs.parts) > 1:
+            return self
+        (table,) = inputs.parts
+        if count < table.shape[0] or table.device.type != "cpu" or inputs.copied_to is not None:
+            return self
+        return View(MultipliedInputs(table), self.sampler)
 
     def kept(self, compute: Compute) -> "View":
         """This view for passes that repeat: their batches and rows are kept if the sampler and memory allow."""

@@ -155,7 +155,13 @@ def _divided(x: Features, divisors: NDArray[np.float64]) -> Features:
 def _warn_of_constant(
     dataset: Dataset, columns: NDArray[np.intp], mean: NDArray[np.float64], noise: NDArray[np.float64]
 ) -> None:
-    """Name the columns that are constant on the training nodes, if they are not on all others."""
+    """Name the columns that are constant on the training nodes, if they are not on all others.
+
+    Flags with phrases of their own, such as the roles of accounts, are not named: no user has given them.
+    """
+    flags = {name for name, measure in dataset.measures.items() if measure.zero}
+    named = np.array([not flags.intersection(dataset.feature_names[i : i + 1]) for i in columns.tolist()], bool)
+    columns, mean, noise = columns[named], mean[named], noise[named]
     varies = np.zeros(columns.size, bool)
     for start in range(0, 0 if varies.all() else dataset.num_nodes, _SUM_ROWS):
         part = dense_array(dataset.x[start : start + _SUM_ROWS][:, columns])

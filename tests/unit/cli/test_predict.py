@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score
 
 from mggcn import fit
 from mggcn.cli import main
@@ -222,8 +223,8 @@ def test_a_run_with_a_background_class_knows_the_others(
     assert len(best) == 300
     assert "Background" in {row[3] for row in best}
     assert (
-        "among the 100 test nodes only, top 100 for Phish: precision 20.00% (20 of 100 with a known label, 0 unknown; "
-        "Background counts as wrong)" in shown.out
+        "among the 100 test nodes only, top 100 for Phish: precision 20.00% (20 of 100 with a known label or in "
+        "Background, 0 unknown; Background counts as wrong)" in shown.out
     )
     assert re.search(r"precision at 1: .*, 100: 20\.00%\n", shown.out), "one definition of precision"
 
@@ -316,11 +317,11 @@ def test_the_table_says_what_is_known_and_who_scored(folder: Path, small: Datase
     rows = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
     assert [row["label"] for row in rows] == [small.classes[label] for label in small.y]
     for name in small.classes:
-        ranked = sorted((row for row in rows if row["class"] == name), key=lambda row: row["rank"])
-        assert [row["rank"] for row in ranked] == list(range(1, len(ranked) + 1))
+        ranked = sorted((row for row in rows if row["class"] == name), key=lambda row: row["position_in_class"])
+        assert [row["position_in_class"] for row in ranked] == list(range(1, len(ranked) + 1))
         probabilities = [row[f"p_{name}"] for row in ranked]
         assert probabilities == sorted(probabilities, reverse=True)
-        assert all((row["reason_1"] is not None) == (row["rank"] <= 4) for row in ranked)
+        assert all((row["reason_1"] is not None) == (row["position_in_class"] <= 4) for row in ranked)
     reasons = [row[f"reason_{number}"] for row in rows for number in (1, 2, 3) if row[f"reason_{number}"]]
     assert {reason.split()[0] for reason in reasons} <= {"age", "size", "tone"}
     assert {row["model"] for row in rows} == {"named-mlp-seed0"}
@@ -344,3 +345,69 @@ def test_a_list_of_nodes_that_is_no_text_is_named(folder: Path, capsys: pytest.C
     assert main(["predict", RUNS[0], "--nodes", "ids.txt", "--out", "p.csv"]) == 2
     assert capsys.readouterr().err == "mggcn: error: ids.txt: not UTF-8 text (byte 1)\n"
     assert not (folder / "p.csv").exists()
+
+
+def test_unlabelled_nodes_count_as_wrong_in_the_lower_bound(
+    crowd: Dataset, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(crowd, folder / "data", overwrite=True)
+    train("--set", "epochs=30")
+    capsys.readouterr()
+    assert main(["predict", "runs/crowd-mlp-seed0", "--top", "Phish:100"]) == 0
+    out = capsys.readouterr().out
+    data = load_folder(folder / "data")
+    predictions, label = load_run("runs/crowd-mlp-seed0").predict(), data.classes.index("Phish")
+    is_open = (data.y < 0) | np.isin(np.arange(data.num_nodes), data.split.test)
+    p, is_member = predictions.probabilities[is_open, label], data.y[is_open] == label
+    best = np.argsort(-p, kind="stable")
+    bound = average_precision_score(is_member, p)
+    assert f"at least, among all {is_open.sum():,} nodes of the same period, if none of the 1,000 without" in out
+    assert f" is Phish ({is_member.mean():.1%} are known to be): PR-AUC {bound:.2%}; " in out
+    if np.unique(p).size == p.size:
+        assert f", 100: {is_member[best[:100]].mean():.2%}\n" in out
+
+
+def test_a_base_rate_raises_thresholds_and_the_table_has_the_precision_there(
+    crowd: Dataset, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = np.random.default_rng(5).normal(0, 3, crowd.x.shape).astype(np.float32)
+    save(replace(crowd, x=crowd.x + noise), folder / "data", overwrite=True)
+    train("--set", "epochs=30")
+    capsys.readouterr()
+    run, data = "runs/crowd-mlp-seed0", load_folder(folder / "data")
+    label = data.classes.index("Phish")
+    assert main(["predict", run, "--at-precision", "0.6", "--base-rate", "Phish:0.05"]) == 0
+    out = capsys.readouterr().out
+    assert "for Phish where 5.00% of all nodes are Phish" in out
+    line = next(line.split() for line in out.splitlines() if line.startswith("Phish "))
+    p = load_run(run).predict().probabilities[:, label]
+    rates = {}
+    for part in ("val", "test"):
+        nodes = getattr(data.split, part)
+        is_member = data.y[nodes] == label
+        bounds = np.unique(p[nodes]) if part == "val" else [float(line[1])]
+        for bound in bounds:
+            reached = p[nodes] >= (bound if part == "val" else bound - 5e-5)
+            right, wrong = 0.05 * reached[is_member].mean(), 0.95 * reached[~is_member].mean()
+            rates[part, float(bound)] = right / (right + wrong)
+    wanted = min(bound for (part, bound), rate in rates.items() if part == "val" and rate >= 0.6)
+    assert line[1] == f"{wanted:.4f}"
+    assert line[7] == f"{rates['test', float(line[1])]:.2%}"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--at-precision", "0.9", "--base-rate", "0.01"), "unknown class ''; valid: "),
+        (("--at-precision", "0.9", "--base-rate", "red:x"), "--base-rate: 'red:x' is not of the form CLASS:SHARE"),
+        (("--at-precision", "0.9", "--base-rate", "red:1"), "1 of red is not a share above 0 and below 1"),
+        (("--top", "red:3", "--base-rate", "red:0.1"), "only thresholds of --at-precision depend on them"),
+    ],
+)
+def test_base_rates_that_cannot_be_used(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    train()
+    capsys.readouterr()
+    assert main(["predict", RUNS[0], *words]) == 2
+    assert message in capsys.readouterr().err

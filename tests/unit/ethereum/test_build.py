@@ -21,7 +21,7 @@ from mggcn.data import load_folder
 from mggcn.errors import InputError, require
 from mggcn.ethereum import _account_features as features
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum._account_features import ETHER, quotient
+from mggcn.ethereum._account_features import quotient
 from mggcn.ethereum._build import build
 from mggcn.ethereum._build_files import BuildInputs
 from mggcn.ethereum._dates import parse_as_of
@@ -51,7 +51,7 @@ def built(tmp_path: Path) -> Path:
 
 def test_the_thirteen_features(built: Path) -> None:
     data = load_folder(built)
-    assert data.feature_names == features.NAMES
+    assert data.feature_names == (*features.THIRTEEN, *features.ROLE_FEATURES)
     assert data.ids_of(range(4)).tolist() == [A, B, C, D]
     expected = {
         "balance": Fraction(ETH - 5 * ETH - 1 - 7 - 3 * FEE, ETH),
@@ -69,8 +69,34 @@ def test_the_thirteen_features(built: Path) -> None:
         "tx_freq": Fraction(4, 5),
     }
     values = np.array([float(value) for value in expected.values()])
-    assert tuple(expected) == features.NAMES
-    assert np.array_equal(data.x[0], (np.sign(values) * np.log1p(np.abs(values))).astype(np.float32))
+    assert tuple(expected) == features.THIRTEEN
+    assert np.array_equal(data.x[0, :13], (np.sign(values) * np.log1p(np.abs(values))).astype(np.float32))
+
+
+def test_roles_are_two_more_features_unless_they_are_left_out(built: Path, tmp_path: Path) -> None:
+    data = load_folder(built)
+    assert data.x[:, 13:].tolist() == [[0, 0], [0, 0], [0, 0], [0, 1]]  # of A, B, C and D, which never sent
+    only_paid = write(tmp_path / "paid.parquet", ledger()[:1])
+    assert build(BuildInputs((only_paid,)), tmp_path / "paid").dataset.x[:, 13:].tolist() == [[1, 0], [0, 1]]
+    transactions = str(tmp_path / "t.parquet")
+    assert main(["ethereum", "build", transactions, "--out", str(tmp_path / "plain"), "--no-roles", "--quiet"]) == 0
+    plain = load_folder(tmp_path / "plain")
+    assert plain.feature_names == features.THIRTEEN
+    assert np.array_equal(plain.x, data.x[:, :13])
+    assert set(plain.measures) == set(plain.feature_names)
+
+
+def test_phrases_are_singular_for_one_and_never_quote_a_negative_balance(built: Path) -> None:
+    data = load_folder(built)
+    said = [data.measures[name].text(data.x[0, column]) for column, name in enumerate(data.feature_names)]
+    missing = f"paid 4 ether more than came in: {features.PARTIAL}"
+    assert said[:6] == [
+        *(missing, "received from 1 account", "sent to 2 accounts", "transactions with 2 accounts"),
+        *("received 1 transaction", "sent 3 transactions"),
+    ]
+    assert said[-2:] == ["has received", "has sent"]
+    last = [data.measures[name].text(data.x[3, column]) for column, name in enumerate(data.feature_names)]
+    assert last[-2:] == ["has received", "never sent"]
 
 
 def test_the_graph_is_undirected_and_its_attributes_are_not(built: Path) -> None:
@@ -165,8 +191,8 @@ def test_simulated_rows_are_called_so_whatever_the_name(tmp_path: Path, option: 
 def test_quotients_are_rounded_once() -> None:
     wei = [47_451_219_234_000_000_000, 10**27 + 1, -3, 0, 2**100 + 1]
     column = pa.array([Decimal(0), *map(Decimal, wei)], pa.decimal128(38, 0))[1:]
-    assert quotient(column, unit=ETHER).tolist() == [float(Fraction(value, ETHER)) for value in wei]
-    assert quotient(column, np.full(5, 7), unit=ETHER).tolist() == [float(Fraction(value, 7 * ETHER)) for value in wei]
+    assert quotient(column, unit=ETH).tolist() == [float(Fraction(value, ETH)) for value in wei]
+    assert quotient(column, np.full(5, 7), unit=ETH).tolist() == [float(Fraction(value, 7 * ETH)) for value in wei]
     assert quotient(pa.array([2**62 + 1, 3])).tolist() == [float(2**62), 3.0]
 
 
@@ -174,7 +200,7 @@ def test_quotients_are_rounded_once() -> None:
     st.lists(
         st.tuples(st.integers(-(10**37), 10**37) | st.integers(-(2**70), 2**70), st.integers(1, 2**62)), min_size=1
     ),
-    st.sampled_from([1, 3, ETHER]),
+    st.sampled_from([1, 3, ETH]),
 )
 def test_quotients_of_any_integers_are_rounded_once(pairs: list[tuple[int, int]], unit: int) -> None:
     """Products of a float with 53 bits and its neighbours lie between two floats, where rounding is decided."""

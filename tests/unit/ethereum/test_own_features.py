@@ -20,7 +20,7 @@ from mggcn.ethereum._dates import parse_as_of
 from mggcn.runs._explaining import reasons_of
 from mggcn.runs._scorer import Scorer
 from tests.unit.ethereum.test_build import ledger
-from tests.unit.ethereum.transactions import A, B, C, D, address, transaction, write
+from tests.unit.ethereum.transactions import A, B, C, address, transaction, write
 
 HEAD = "address,risk,country\n"
 
@@ -40,9 +40,9 @@ def test_columns_follow_the_thirteen(transactions: Path) -> None:
     plain = build(BuildInputs((transactions,)), transactions.parent / "plain").dataset
     data = built(transactions, f"{HEAD}{A[2:].upper()},3,NO\n{C},1,\n{address(99)},100,US\n")
     own = ("risk", "risk is empty", "country=NO", "country=US", "country is empty")
-    assert data.feature_names == (*features.NAMES, *own)
-    assert np.array_equal(data.x[:, :13], plain.x)
-    assert data.x[:, 13:].tolist() == [
+    assert data.feature_names == (*features.THIRTEEN, *features.ROLE_FEATURES, *own)
+    assert np.array_equal(data.x[:, :15], plain.x)
+    assert data.x[:, 15:].tolist() == [
         [3, 0, 1, 0, 0],
         [2, 1, 0, 0, 1],
         [1, 0, 0, 0, 1],
@@ -60,7 +60,7 @@ def test_columns_follow_the_thirteen(transactions: Path) -> None:
     [
         ("name,risk\n", "column 'address' is missing"),
         ("address\n", "has no column but address"),
-        (f"address,balance\n{A},1\n", "column 'balance' is one of the thirteen features; give it another name"),
+        (f"address,balance\n{A},1\n", "column 'balance' is one of the features of accounts; give it another name"),
         (f"address,risk\n{A},1\n{A},2\n", "line 3: address .* is listed twice"),
         ("address,risk\nme,1\n", "line 2: 'me' is not an address"),
         (f"address,risk\n{address(99)},1\n", "none of its 1 accounts has a transaction"),
@@ -114,11 +114,11 @@ def split_by_time(transactions: Path, own: str) -> Dataset:
     """Accounts of July, one of August and two of November, split at two dates, with features of their own."""
     folder, day = transactions.parent, 86_400
     late = [
-        transaction(5, address(40), A, 1, block_timestamp=1_500_000_000 + 30 * day),
-        transaction(6, address(50), address(51), 1, block_timestamp=1_500_000_000 + 110 * day),
+        transaction(15, address(40), A, 1, block_timestamp=1_500_000_000 + 30 * day),
+        transaction(16, address(50), address(51), 1, block_timestamp=1_500_000_000 + 110 * day),
     ]
     file = write(folder / "u.parquet", [*ledger(), *late])
-    (folder / "l.csv").write_text(f"address,label\n{A},bad\n{D},good\n{address(40)},bad\n{address(50)},bad\n")
+    (folder / "l.csv").write_text(f"address,label\n{A},bad\n{C},good\n{address(40)},bad\n{address(50)},bad\n")
     (folder / "own.csv").write_text(own)
     out = folder / f"o{len(list(folder.iterdir()))}"
     split = TimeSplit.parse(f"time:{DATES[0]},{DATES[1]}")
@@ -140,8 +140,8 @@ def test_each_account_has_the_latest_row_as_of_its_date(transactions: Path) -> N
         (A[2:], "2017-07-20", 2, "US"),
         (A.upper(), "2017-07-21T00:00:00", 3, "US"),
         (A, LATER, 4, "XX"),
-        (D, "2017-08-20T23:59:59", 7, "NO"),
-        (D, "2017-08-21", 8, "NO"),
+        (C, "2017-08-20T23:59:59", 7, "NO"),
+        (C, "2017-08-21", 8, "NO"),
         (B, "2017-07-19", 5, ""),
     ]
     data = split_by_time(
@@ -151,22 +151,22 @@ def test_each_account_has_the_latest_row_as_of_its_date(transactions: Path) -> N
     assert data.feature_names[13:] == ("risk", "risk is empty", "country=NO", "country=US", "country is empty")
     risk, empty, country = (column(data, name) for name in ("risk", "risk is empty", "country=US"))
     assert [risk[f"{A}{date}"] for date in (f"@{DATES[0]}", f"@{DATES[1]}", "")] == [2, 3, 4]
-    assert [risk[f"{D}{date}"] for date in (f"@{DATES[0]}", f"@{DATES[1]}", "")] == [mean, 7, 8]
+    assert [risk[f"{C}{date}"] for date in (f"@{DATES[0]}", f"@{DATES[1]}", "")] == [mean, 7, 8]
     assert [risk[f"{B}{date}"] for date in (f"@{DATES[0]}", f"@{DATES[1]}", "")] == [5, 5, 5]
     assert [country[f"{A}{date}"] for date in (f"@{DATES[0]}", f"@{DATES[1]}", "")] == [1, 1, 0], "XX has no feature"
     assert {account for account, is_empty in empty.items() if is_empty} == set(risk) - {
         *(f"{account}{date}" for account in (A, B) for date in (f"@{DATES[0]}", f"@{DATES[1]}", "")),
-        D,
-        f"{D}@{DATES[1]}",
+        C,
+        f"{C}@{DATES[1]}",
     }
     assert "own.csv: 3 of 7 accounts, risk, country; the latest row as of each date" in data.notes
 
 
 def test_later_rows_change_nothing_at_earlier_dates(transactions: Path) -> None:
-    head, early = "address,as_of,risk,country\n", f"{A},2017-07-01,1,NO\n{D},2017-07-02,,US\n{B},{DATES[1]},6,NO\n"
+    head, early = "address,as_of,risk,country\n", f"{A},2017-07-01,1,NO\n{C},2017-07-02,,US\n{B},{DATES[1]},6,NO\n"
     texts = [
         head + early,
-        f"{head}{early}{A},{LATER},900,XX\n{D},{LATER},-4,\n{address(50)},{LATER},,YY\n",
+        f"{head}{early}{A},{LATER},900,XX\n{C},{LATER},-4,\n{address(50)},{LATER},,YY\n",
         f"{head}{early}{A},2017-08-21,55,NO\n",
     ]
     one, *others = (split_by_time(transactions, text) for text in texts)

@@ -17,7 +17,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from tests.properties import last_layer
 
-WITHOUT = ("label-propagation", "random-forest")
+WITHOUT = ("label-propagation", "random-forest", "lightgbm")
 
 
 @pytest.mark.parametrize("settings", [{"layers": 3}, {"layers": 1}, {"skip": False}, {"fine": False}, {"conv": "lstm"}])
@@ -96,7 +96,7 @@ def test_data_frames_have_the_users_ids(small: Dataset) -> None:
         "p_green",
         "p_blue",
         "label",
-        "rank",
+        "position_in_class",
         "model",
         "data",
         "scored_at",

@@ -11,6 +11,7 @@ from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.errors import InputError
+from mggcn.methods import _fine as fine
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.runs import _run
 from mggcn.runs._run import Ensemble
@@ -42,6 +43,19 @@ def test_of_one_run_and_of_another_graph(small: Dataset) -> None:
     new = replace(small, name="new", x=small.x * 2, split=None)
     each = [run.predict(new, device="cpu").probabilities for run in runs]
     np.testing.assert_allclose(Ensemble(runs).predict(new, device="cpu").probabilities, np.mean(each, axis=0))
+
+
+def test_runs_that_read_a_graph_alike_prepare_it_together(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [fit(small, seed, "mg-gcn", portfolio="none") for seed in range(3)]
+    other = fit(replace(small, x=small.x * 3 + 1), 0, "mg-gcn", portfolio="none", scaling="standard")
+    new, calls, compute = replace(small, name="new"), [], fine.neighbour_mean
+    each = [run.predict(new, device="cpu").probabilities for run in (*runs, other)]
+    monkeypatch.setattr(fine, "neighbour_mean", lambda *args, **names: calls.append(args) or compute(*args, **names))
+    for run in (*runs, other):
+        run.prepared.clear()
+    together = Ensemble([*runs, other]).predict(new, device="cpu").probabilities
+    np.testing.assert_allclose(together, np.mean(each, axis=0), rtol=1e-12)
+    assert len(calls) == 2, "the last run has another scaling"
 
 
 def test_an_explanation_is_the_mean_of_those_of_the_runs(small: Dataset) -> None:

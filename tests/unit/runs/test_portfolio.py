@@ -21,6 +21,7 @@ from mggcn.errors import InputError
 from mggcn.experiments import group, read_records
 from mggcn.experiments._recipes import recipe_table, selection
 from mggcn.experiments._records import pack, unpack
+from mggcn.kernels.pick import PickTable
 from mggcn.methods import MixGrained, published
 from mggcn.methods import _fine as fine
 from mggcn.runs import Ensemble, continued, read_config, resolve
@@ -29,7 +30,7 @@ from mggcn.runs._plan import Plan
 from mggcn.runs._portfolio import Choice, Rival
 from mggcn.runs._run import Run
 from mggcn.runs._run_folder import RunFolder
-from mggcn.training import Training
+from mggcn.training import Scaler, Training
 from mggcn.training import _environment as environment
 from mggcn.training._metrics import Scores
 from mggcn.training._record import Epoch, RunRecord, recipe_words
@@ -496,6 +497,27 @@ def test_a_graph_is_matched_and_averaged_once_for_all_recipes(
     assert len(calls) == 1
     loaded.predict(named)
     assert len(calls) == 2
+
+
+def test_predictions_with_reasons_of_a_mean_prepare_the_graph_once(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, named = of_mean(small, monkeypatch), replace(small, feature_names=("a", "b", "c"))
+    counts = {"averages": 0, "tables of picks": 0, "scalings": 0}
+
+    def counted(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*args: Any, **names: Any) -> Any:
+            counts[what] += what != "scalings" or args[1].shape[0] == small.num_nodes
+            return function(*args, **names)
+
+        return count
+
+    monkeypatch.setattr(fine, "neighbour_mean", counted("averages", fine.neighbour_mean))
+    monkeypatch.setattr(PickTable, "of", counted("tables of picks", PickTable.of))
+    monkeypatch.setattr(Scaler, "apply", counted("scalings", Scaler.apply))
+    found = run.predict(named, reasons=5)
+    assert found.reasons
+    assert counts == dict.fromkeys(counts, 1)
 
 
 def test_a_config_trains_a_portfolio_again_in_python(small: Dataset, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_the_columns_are_the_same_in_every_format(predictions: Predictions, tmp_
     reasons = [(None, None), ("a", "b")]
     expected = [
         row
-        | {"rank": rank, "reason_1": one, "reason_2": two, "reason_3": None}
+        | {"position_in_class": rank, "reason_1": one, "reason_2": two, "reason_3": None}
         | {"model": "mlp-seed0", "data": data, "scored_at": "2026-01-02T03:04:05Z"}
         for rank, (row, (one, two)) in enumerate(zip(rows, reasons, strict=True), 1)
     ]
@@ -72,7 +72,7 @@ def test_the_columns_are_the_same_in_every_format(predictions: Predictions, tmp_
     assert str(table.schema.field("reason_3").type) == "string"
     end = f"mlp-seed0,{data},2026-01-02T03:04:05Z\n"
     assert (tmp_path / "p.csv").read_text() == (
-        "address,class,part,p_phish,p_borse,label,rank,reason_1,reason_2,reason_3,model,data,scored_at\n"
+        "address,class,part,p_phish,p_borse,label,position_in_class,reason_1,reason_2,reason_3,model,data,scored_at\n"
         f"0x0,Phish,train,0.75,0.25,Phish,1,,,,{end}"
         f"0x1,Phish,new,0.625,0.375,,2,a,b,,{end}"
     )
@@ -101,7 +101,7 @@ def test_a_table_in_chunks_is_the_table(tmp_path: Path, suffix: str) -> None:
         "id": np.array(["a", "bcd", "é"]),
         "number": np.array([1.5, 2.5, 3.5]),
         "label": np.array([None, None, "x"], object),
-        "rank": np.array([3, 1, 2]),
+        "position_in_class": np.array([3, 1, 2]),
     }
     chunks = ({name: column[rows] for name, column in columns.items()} for rows in ([0], [1, 2]))
     write_table(tmp_path / f"chunks{suffix}", chunks)

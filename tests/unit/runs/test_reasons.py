@@ -77,12 +77,38 @@ def test_counted_neighbours_are_those_of_the_direction(payments: Dataset, run: R
 
     words = _Words(payments, payments.y, payments.classes)
     value = f"{payments.x[0, 2]:.3g}"
-    assert words.say(0, 1, 2) == f"{value} senders, 1 of them known bad"
-    assert words.say(0, 0, 2) == f"{value} senders, 1 of them known good"
-    assert words.say(3, 0, 2) == f"{payments.x[3, 2]:.3g} senders, 1 of them known good"
+    assert words.say(0, 1, 2) == f"{value} senders, 1 of them a known bad"
+    assert words.say(0, 0, 2) == f"{value} senders, 1 of them a known good"
+    assert words.say(3, 0, 2) == f"{payments.x[3, 2]:.3g} senders, 1 of them a known good"
     outgoing = replace(payments, measures={"senders": Measure("{} receivers", counts="out")})
-    assert _Words(outgoing, payments.y, payments.classes).say(0, 1, 2) == f"{value} receivers, 1 of them known bad"
+    assert _Words(outgoing, payments.y, payments.classes).say(0, 1, 2) == f"{value} receivers, 1 of them a known bad"
     assert _Words(outgoing, payments.y, payments.classes).say(0, 0, 2) == f"{value} receivers"
+
+
+def test_one_neighbour_is_in_the_singular_and_background_is_not_known(payments: Dataset, run: Run) -> None:
+    from mggcn.runs._explaining import _Words
+
+    x = payments.x.copy()
+    x[0, 2] = 1
+    one = Measure("{} senders", counts="in", one="1 sender")
+    single = replace(payments, x=x, measures={"senders": one})
+    assert _Words(single, payments.y, payments.classes).say(0, 1, 2) == "1 sender, a known bad"
+    assert _Words(single, payments.y, ("good", "Background")).say(0, 1, 2) == "1 sender"
+
+
+def test_reasons_of_named_nodes_speak_for_a_named_class(payments: Dataset, run: Run) -> None:
+    nodes = [3, 40, 7]
+    found = run.reasons(nodes=nodes, label="bad")
+    assert found == reasons_of([Scorer.of(run, payments)], np.array(nodes), np.ones(3, np.int64))
+    assert found != run.reasons(nodes=nodes, label="good")
+    with pytest.raises(InputError, match="unknown class 'worse'"):
+        run.reasons(nodes=nodes, label="worse")
+
+
+def test_the_former_name_of_positions_warns(run: Run) -> None:
+    found = run.predict(nodes=[3, 40])
+    with pytest.warns(FutureWarning, match="renamed to positions_in_class"):
+        assert found.ranks.tolist() == found.positions_in_class.tolist()
 
 
 def test_contributions_are_those_of_a_node_alone(payments: Dataset) -> None:
@@ -108,7 +134,7 @@ def test_the_graph_is_prepared_once(payments: Dataset, run: Run, monkeypatch: py
     frame = run.predict(replace(payments, name="copy"), reasons=5).to_pandas()
     assert len(prepared) == 1
     assert found.thresholds is not None
-    assert (frame["reason_1"].notna() == (frame["rank"] <= 5)).all()
+    assert (frame["reason_1"].notna() == (frame["position_in_class"] <= 5)).all()
 
 
 def test_features_without_names_and_methods_without_gradients(payments: Dataset, run: Run) -> None:
@@ -131,8 +157,8 @@ def test_the_table_of_predictions(payments: Dataset, run: Run, tmp_path: Path) -
     assert predictions.labels.tolist() == [payments.classes[label] for label in predictions.class_index]
     for label in range(2):
         rows = np.flatnonzero(predictions.class_index == label)
-        ranked = rows[np.argsort(predictions.ranks[rows])]
-        assert sorted(predictions.ranks[rows].tolist()) == list(range(1, rows.size + 1))
+        ranked = rows[np.argsort(predictions.positions_in_class[rows])]
+        assert sorted(predictions.positions_in_class[rows].tolist()) == list(range(1, rows.size + 1))
         assert (np.diff(predictions.probabilities[ranked, label]) <= 0).all()
     frame = Ensemble([run, run.save(tmp_path / "saved")]).predict(payments).to_pandas()
     assert set(frame["model"]) == {"mlp-seed0 + saved"}

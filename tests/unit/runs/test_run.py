@@ -162,7 +162,7 @@ def test_predictions_as_csv_and_parquet(run: mggcn.Run, tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "deep" / "p.csv").read_text().splitlines()))
     assert list(rows[0]) == [
         *("id", "class", "part", "p_red", "p_green", "p_blue"),
-        *("label", "rank", "model", "data", "scored_at"),
+        *("label", "position_in_class", "model", "data", "scored_at"),
     ]
     assert [row["id"] for row in rows] == ["node-3", "node-4"]
     assert float(rows[0][f"p_{rows[0]['class']}"]) == predictions.probabilities[0].max()

@@ -18,7 +18,7 @@ from mggcn.training import _inference as scoring
 from mggcn.training._compute import Compute
 from mggcn.training._inference import Inference
 from mggcn.training._metrics import Tally
-from mggcn.training._prepared import Prepared, View
+from mggcn.training._prepared import MultipliedInputs, Prepared, View
 from mggcn.training._record import RunRecord
 
 SETTINGS = {"epochs": 3, "draws": 2}
@@ -132,3 +132,17 @@ def test_metrics_add_up() -> None:
         [whole.scores.loss, whole.scores.accuracy, whole.scores.macro_f1, whole.calibration_error],
     )
     assert np.sum(tally.confusion) == tally.count == 300
+
+
+@pytest.mark.parametrize("settings", [{}, {"conv": "pool"}, {"linear_path": True}, {"fine": False}])
+def test_rows_that_are_multiplied_once_have_the_same_scores(small: Dataset, settings: dict[str, object]) -> None:
+    run = mggcn.fit(small, settings={**SETTINGS, "portfolio": "none", **settings}, device="cpu")
+    inference = Scorer.of(run, small).inference
+    nodes = np.arange(60)
+    assert inference.multiplied(20) is inference.view, "two draws of 20 nodes are fewer than the 60 of the graph"
+    once = inference.multiplied(60)
+    assert isinstance(once.inputs, MultipliedInputs)
+    found, hidden = inference.predict(nodes), inference.hidden(nodes)
+    few = [nodes[start : start + 20] for start in range(0, 60, 20)]
+    torch.testing.assert_close(found, torch.cat([inference.predict(part) for part in few]), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(hidden, torch.cat([inference.hidden(part) for part in few]), rtol=1e-5, atol=1e-6)

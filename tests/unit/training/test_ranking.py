@@ -68,3 +68,42 @@ def test_alerts_are_counted_with_thresholds_of_the_validation_nodes() -> None:
     assert whole.ks == [1, 2]
     assert whole.precision_at[0] == [0, 0.5]
     assert [one.required for one in whole.alerts] == list(ranking.REQUIRED)
+
+
+def test_a_threshold_for_a_base_rate_has_the_precision_on_a_sample_with_that_share() -> None:
+    rng = np.random.default_rng(2)
+    is_member = np.arange(2000) < 1000
+    p = rng.normal(is_member * 2.0).round(1)
+    p = 1 / (1 + np.exp(-p))
+    ranked = Ranked(p, is_member)
+    for required, base_rate in ((0.5, 0.1), (0.8, 0.1), (0.5, 0.02)):
+        kept = int(1000 * base_rate / (1 - base_rate) * 1000)  # copies: 1,000 of every other node
+        population = np.repeat(p, np.where(is_member, kept // 1000, 1000))
+        members = np.repeat(is_member, np.where(is_member, kept // 1000, 1000))
+        rate = members.mean()
+        wanted = [t for t in np.unique(p) if members[population >= t].mean() >= required]
+        assert ranked.threshold_for(required, rate) == min(wanted)
+        assert ranked.threshold_for(required, rate) > ranked.threshold_for(required)
+    assert ranked.threshold_for(0.5, 0.5) == ranked.threshold_for(0.5), "the share that was measured"
+    assert Ranked(p[:10], is_member[:10]).threshold_for(0.5, 0.01) is None, "nothing is known of other nodes"
+
+
+def test_the_precision_at_a_base_rate_is_bayes_rule() -> None:
+    # 80 of 100 members and 10 of 200 others raise an alert; of 10,000 nodes with 1 % members that is 80 and 495
+    found = ranking.precision_at_rate(np.array([80]), np.array([90]), 100, 300, 0.01)
+    np.testing.assert_allclose(found, 80 / (80 + 495))
+    assert np.isnan(ranking.precision_at_rate(np.array([0]), np.array([0]), 100, 300, 0.01)).all()
+
+
+def test_probabilities_at_a_base_rate_are_those_of_a_resampled_population() -> None:
+    rng = np.random.default_rng(3)
+    is_member = rng.random(400_000) < 0.5
+    x = rng.normal(is_member * 1.0)
+    at_half = 1 / (1 + np.exp(-(x - 0.5)))  # by the two normal densities
+    kept = ~is_member | (rng.random(x.size) < 0.1)
+    share = is_member[kept].mean()
+    expected = ranking.probabilities_at_rate(at_half[kept], 0.5, float(share))
+    bins = np.digitize(expected, np.quantile(expected, np.linspace(0, 1, 11)[1:-1]))
+    for number in range(10):
+        assert expected[bins == number].mean() == pytest.approx(is_member[kept][bins == number].mean(), abs=0.01)
+    np.testing.assert_allclose(ranking.probabilities_at_rate(at_half, 0.3, 0.3), at_half)
