@@ -63,6 +63,7 @@ FORMULAS = {name: formula for name, (formula, _) in _ALL.items()}
 """The formula of each feature; I and O are the transactions into and out of an account that moved value."""
 THIRTEEN, ROLE_FEATURES = tuple(_THIRTEEN), tuple(_ROLES)
 MEASURES = {name: measure for name, (_, measure) in _ALL.items()}  # what the stored numbers mean, in words
+ETHER = 10**18  # in wei
 _DAY = 86_400
 _RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
 """Of a quotient after four roundings to extended floats, with a margin."""

@@ -67,6 +67,8 @@ class BuildInputs:
             raise InputError(f"decimals: {self.decimals} is not between 0 and {MOST_DECIMALS}")
         if not self.unit.strip():
             raise InputError("unit: it is empty")
+        if self.unit == BuildInputs.unit and self.decimals != BuildInputs.decimals:
+            raise InputError(f"decimals: ether has {BuildInputs.decimals}; name the unit that has {self.decimals}")
 
     def here(self, folder: Path) -> "BuildInputs":
         """The same files, those at addresses as copies in a folder."""

@@ -356,7 +356,7 @@ def test_another_unit_with_other_decimals(tmp_path: Path) -> None:
     assert build(inputs, tmp_path / "eth").dataset.x[1, 6] == received
 
 
-@pytest.mark.parametrize(("field", "value"), [("decimals", -1), ("decimals", 25), ("unit", " ")])
+@pytest.mark.parametrize(("field", "value"), [("decimals", -1), ("decimals", 25), ("decimals", 6), ("unit", " ")])
 def test_units_are_checked(field: str, value: Any) -> None:
     with pytest.raises(InputError, match=field):
         BuildInputs(("t.parquet",), **{field: value})
