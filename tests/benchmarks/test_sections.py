@@ -76,7 +76,6 @@ def test_epochs(measured: Any) -> None:
 def test_epochs_of_the_default_recipe(measured: Any, tmp_path: Path) -> None:
     record = measured("epoch", preset="default", runs=2)
     assert record["variant"] == "recipe"
-    assert record["facts"]["settings"]["portfolio"] == "none"
     assert record["figures"]["epoch"]["repeats"] == record["ratios"]["floor"]["runs"] == 2
     assert record["ratios"]["floor"]["min"] <= record["ratios"]["floor"]["value"] <= record["ratios"]["floor"]["max"]
     assert record["machine"]["others"] >= 0

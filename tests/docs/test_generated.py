@@ -283,7 +283,7 @@ def test_rules_features_and_formats_are_those_of_the_package() -> None:
     assert "| 15 | `never_sent` | 1 if out_tx is 0, else 0 |" in ethereum.feature_formulas()
     assert "| 13 | `tx_freq` | (in_tx + out_tx) / (active_days + 1) |" in ethereum.feature_formulas()
     assert ethereum.known_formats().count("| cryo |") == 1
-    assert "token transfers" not in ethereum.known_formats()
+    assert "several inputs" not in ethereum.known_formats()
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ def build(
     blocks: str | None = None,
     balances: str | None = None,
     max_dropped: NormFloat = 0.01,
+    decimals: int = 18,
+    unit: str = "ether",
     name: str | None = None,
     seed: int = 0,
     background: NonNegativeInt = 0,
@@ -56,7 +58,8 @@ def build(
     """Build a data set of accounts: a graph, features, labels and a split.
 
     Reads ethereum-etl, BigQuery exports, cryo, Etherscan's txlist and XBlock, as Parquet, CSV or JSON; the format is
-    recognised by the columns. At the end it prints how many rows each rule dropped or changed.
+    recognised by the columns. Traces and transfers of ERC-20 tokens become types of edges. At the end it prints how
+    many rows each rule dropped or changed.
 
     Args:
         transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses, which Spark reads in place and
@@ -88,6 +91,8 @@ def build(
         balances: A table with address and eth_balance (wei), used instead of the sums of the transactions.
         max_dropped: The largest share of rows that may be dropped because they cannot be read; more are an error.
             Copies and rows later than --as-of do not count.
+        decimals: The digits after the point of the chain's own unit: values are whole numbers of 10^-decimals units.
+        unit: The name of that unit, for reasons and pages.
         name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
         seed: The seed of the split and of --background.
         background: Label this many unlabelled accounts as a class Background, drawn with degrees like those of labelled
@@ -113,6 +118,8 @@ def build(
         ids == "text",
         max_dropped,
         from_tables,
+        decimals,
+        unit,
     )
     time_split = TimeSplit.parse(split)
     if engine == "sql":

@@ -5,7 +5,9 @@ such a way that all nodes have as many neighbours of one group as of the other, 
 of the first class has edges from nodes of the first group and edges to nodes of the second; or heavy edges with nodes
 of the first group and light ones with those of the second; or edges of type ``a`` and of type ``b``. For a node of the
 second class it is the other way round. A tenth of the edges are one or the other at random. A model that does not read
-what tells the class has chance accuracy.
+what tells the class has chance accuracy if it averages over few nodes: a node's class and group also say in which half
+of the nodes it is, edges are within the halves or only between them, and the means of the noise over the halves differ
+a little.
 """
 
 from pathlib import Path

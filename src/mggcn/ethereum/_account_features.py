@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+from msgspec import structs
 from numpy.typing import NDArray
 
 from mggcn.data import Measure
@@ -68,19 +69,34 @@ _RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
 """Of a quotient after four roundings to extended floats, with a margin."""
 
 
-def matrix(batch: Any, *, roles: bool) -> NDArray[np.float32]:
-    """[n, 13] the features of accounts from a ``pyarrow`` batch of the stage ``features``; [n, 15] with their roles."""
+def measures_in(unit: str) -> dict[str, Measure]:
+    """What the stored numbers mean, in words, for values in a unit that may not be ether."""
+
+    def said(measure: Measure) -> Measure:
+        words = {
+            key: text.replace("ether", unit) for key, text in structs.asdict(measure).items() if isinstance(text, str)
+        }
+        return structs.replace(measure, **words)
+
+    return {name: said(measure) for name, measure in MEASURES.items()}
+
+
+def matrix(batch: Any, unit: int, *, roles: bool) -> NDArray[np.float32]:
+    """[n, 13] the features of accounts from a ``pyarrow`` batch of the stage ``features``; [n, 15] with their roles.
+
+    ``unit`` is one ether.
+    """
     in_tx, out_tx, first, last = (batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time"))
     active_seconds = last - first
     features = np.column_stack(
         [
-            quotient(batch["balance_wei"], unit=ETHER),
+            quotient(batch["balance_wei"], unit=unit),
             *(quotient(batch[name]) for name in THIRTEEN[1:6]),
-            quotient(batch["in_wei"], unit=ETHER),
-            quotient(batch["out_wei"], unit=ETHER),
-            quotient(batch["in_wei"], np.maximum(in_tx, 1), unit=ETHER),
-            quotient(batch["out_wei"], np.maximum(out_tx, 1), unit=ETHER),
-            quotient(batch["max_wei"], unit=ETHER),
+            quotient(batch["in_wei"], unit=unit),
+            quotient(batch["out_wei"], unit=unit),
+            quotient(batch["in_wei"], np.maximum(in_tx, 1), unit=unit),
+            quotient(batch["out_wei"], np.maximum(out_tx, 1), unit=unit),
+            quotient(batch["max_wei"], unit=unit),
             active_seconds / _DAY,
             (in_tx + out_tx) * _DAY / (active_seconds + _DAY),
         ]

@@ -162,6 +162,8 @@ def alerts(
     data = run.training_data if dataset is None else dataset
     if data.path is None or data.id_name != "address":
         raise InputError(f"{data.name}: alerts need a dataset folder that mggcn ethereum build has written")
+    if (unit := data.measures["in_eth"].unit if "in_eth" in data.measures else "ether") != "ether":
+        raise InputError(f"{data.name}: values are in {unit}, but alerts state amounts in ether")
     if base_rate is not None and not 0 < base_rate < 1:
         raise InputError(f"base_rate: {base_rate:g} is not a share above 0 and below 1")
     share = None if base_rate is None else training_share(run, name)

@@ -26,12 +26,12 @@ from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _account_features as features
 from mggcn.ethereum._build_files import is_parquet
 from mggcn.ethereum._engines import stage_files
-from mggcn.ethereum._formats import INT, TEXT, WEI
+from mggcn.ethereum._formats import INT, TEXT, TYPES, WEI
 from mggcn.ethereum._stages import STAGES
 from mggcn.ethereum._verdicts import InForce
 from mggcn.kernels.threads import available
 
-ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
+ACCOUNTS, EDGES, TRANSFERS = "accounts.parquet", "edges.parquet", "transfers.parquet"
 _GATHERED = 1 << 8  # addresses that are read from the disk at a time; the system maps up to 16 pages for each
 _SHARES = (0.7, 0.1, 0.2)  # of train, val and test, as in the paper
 _ENDS = {"from_address": "node", "to_address": "other"}
@@ -81,19 +81,25 @@ def assemble(
     notes: Sequence[str] = (),
     is_split: bool = True,
     roles: bool = True,
+    types: Sequence[str] = (),
+    unit: str = "ether",
+    decimals: int = 18,
 ) -> Assembled:
     """Write the data set with a stratified split of its labelled accounts, and the tables beside it.
 
-    Features of accounts are thirteen, and with ``roles`` two more. There is no split if ``labels``, the class of each
-    account, is empty, or if it is split later. Classes without an account in ``labels`` are left out. Which classes
-    there are, and which accounts are drawn for Background, does not depend on what ``verdicts`` say; with verdicts
-    there always is a class Background, the last one. Each stage is removed from ``work`` when it has been read.
+    Edges have the types that are named in ``types``; ``unit`` is that of values, which are stored with so many
+    ``decimals``. Features of accounts are thirteen, and with ``roles`` two more. There is no split if ``labels``, the
+    class of each account, is empty, or if it is split later. Classes without an account in ``labels`` are left out.
+    Which classes there are, and which accounts are drawn for Background, does not depend on what ``verdicts`` say; with
+    verdicts there always is a class Background, the last one. Each stage is removed from ``work`` once it is read.
     """
     names = [*sorted({*labels.values()} - {BACKGROUND}), BACKGROUND]
     judged = {} if verdicts is None else {account: one.outcome for account, one in verdicts.verdicts.items()}
     of_accounts = features.THIRTEEN + (features.ROLE_FEATURES if roles else ())
-    labelled = _write_accounts(folder, work, labels, judged, names, of_accounts)
-    _write_graph(folder, work)
+    labelled = _write_accounts(folder, work, labels, judged, names, of_accounts, decimals)
+    _write_graph(folder, work, types, decimals)
+    if types:
+        _write_transfers(folder, work)
     y = np.load(folder.path / "y.npy", mmap_mode="r+")
     is_member = y[labelled] != len(names) - 1
     present = np.unique(y[labelled][is_member]).tolist()
@@ -119,7 +125,8 @@ def assemble(
         source=source,
         id_name="address",
         feature_names=of_accounts,
-        measures={name: features.MEASURES[name] for name in of_accounts},
+        measures={name: measure for name, measure in features.measures_in(unit).items() if name in of_accounts},
+        edge_types=types,
         notes=[*notes, verdicts.note(nodes.size)] if verdicts else notes,
     )
     return Assembled(labelled.size, tuple(_addresses(ids, drawn).to_pylist()))
@@ -150,6 +157,7 @@ def _write_accounts(
     judged: Mapping[str, str | None],
     names: Sequence[str],
     of_accounts: Sequence[str],
+    decimals: int,
 ) -> NDArray[np.int64]:
     """Write ids, features, labels and the stage ``features`` as a table; return the numbers of labelled accounts.
 
@@ -166,7 +174,7 @@ def _write_accounts(
     nodes = [np.empty(0, np.int64)]
 
     def convert(batch: Any, first_row: int) -> tuple[Any, ...]:
-        rows = features.matrix(batch, roles=features.ROLE_FEATURES[0] in of_accounts)
+        rows = features.matrix(batch, 10**decimals, roles=features.ROLE_FEATURES[0] in of_accounts)
         check_finite(rows, first_row)
         label = numbers.take(pyarrow.compute.index_in(batch["address"], value_set=known))
         table = [*batch.columns, texts.take(pyarrow.compute.index_in(batch["address"], value_set=shown_known))]
@@ -207,27 +215,31 @@ def _fixed(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.frombuffer(padded.buffers()[2], dtype, len(column))
 
 
-def _write_graph(folder: FolderWriter, work: Location) -> None:
+def _write_graph(folder: FolderWriter, work: Location, types: Sequence[str], decimals: int) -> None:
     """Write the graph and its edge attributes from the sorted stage ``links``, and the directed edges as a table."""
     ids = np.load(folder.path / "ids.npy", mmap_mode="r")
-    graph = CsrWriter(folder, folder.num_rows("ids"))
-    attributes = {
-        name: folder.array(f"edge_{name}", np.float64 if name == "value" else np.int64)
-        for name in ("count", "value", "first", "last")
-    }
+    graph = CsrWriter(folder, folder.num_rows("ids"), has_numbers=bool(types))
+    numbers = ["count", "first", "last", *(f"{name}_count" for name in types if name != "transaction")]
+    amounts = {"value": "out_wei"} | ({"internal_value": "out_internal_wei"} if "internal" in types else {})
+    attributes = {name: folder.array(f"edge_{name}", np.int64) for name in numbers}
+    attributes |= {name: folder.array(f"edge_{name}", np.float64) for name in amounts}
 
     def convert(batch: Any, _: int) -> tuple[Any, ...]:
         pairs = batch.filter(pyarrow.compute.not_equal(batch["node"], batch["other"]))
-        values = {name: pairs[f"out_{name}"].to_numpy() for name in ("count", "first", "last")}
-        values["value"] = features.quotient(pairs["out_wei"], unit=features.ETHER)
+        values = {name: pairs[f"out_{name}"].to_numpy() for name in numbers}
+        values |= {name: features.quotient(pairs[wei], unit=10**decimals) for name, wei in amounts.items()}
         edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
         ends = [_addresses(ids, edges[end].to_numpy()) for end in _ENDS.values()]
         table = [*ends, *(edges[name] for name in _EDGE_TABLE)]
-        return pairs["node"].to_numpy(), pairs["other"].to_numpy(), values, table
+        nodes, others, number = pairs["node"].to_numpy(), pairs["other"].to_numpy(), None
+        if types:
+            rows, positions = np.nonzero(np.column_stack([pairs[name].to_numpy() for name in types]))
+            nodes, others, number = nodes[rows], others[rows], positions.astype(np.uint16)
+        return nodes, others, number, values, table
 
     def table() -> Iterator[Sequence[Any]]:
-        for nodes, others, values, columns in over_rows(stage_files(work, "links"), convert):
-            graph.append(nodes, others)
+        for nodes, others, number, values, columns in over_rows(stage_files(work, "links"), convert):
+            graph.append(nodes, others, number)
             for name, column in values.items():
                 attributes[name].append(column)
             yield columns
@@ -236,6 +248,26 @@ def _write_graph(folder: FolderWriter, work: Location) -> None:
     graph.close()
     folder.add_table(EDGES, folder.path / EDGES)
     (work / "links").remove()
+
+
+def _write_transfers(folder: FolderWriter, work: Location) -> None:
+    """Write the sorted stage ``transfers``, the amounts of each type and token on their own, as a table."""
+    ids = np.load(folder.path / "ids.npy", mmap_mode="r")
+    names = pyarrow.array(TYPES, pyarrow.string())
+    columns = {"count": INT, "amount": WEI, "first_time": INT, "last_time": INT}
+
+    def convert(batch: Any, _: int) -> list[Any]:
+        ends = [_addresses(ids, batch[end].to_numpy()) for end in ("src", "dst")]
+        return [
+            *ends,
+            names.take(batch["type"]),
+            *(batch[name] for name in ("token", "count", "amount", "first", "last")),
+        ]
+
+    types = dict.fromkeys((*_ENDS, "type", "token"), TEXT) | columns
+    write_table(folder.path / TRANSFERS, types, over_rows(stage_files(work, "transfers"), convert))
+    folder.add_table(TRANSFERS, folder.path / TRANSFERS)
+    (work / "transfers").remove()
 
 
 def _addresses(ids: NDArray[Any], nodes: NDArray[np.int64]) -> Any:

@@ -31,7 +31,7 @@ from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data import BACKGROUND, COPY, UNLABELLED, Dataset, Split, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum._assembly import ACCOUNTS, EDGES, Assembled, assemble, require_space
+from mggcn.ethereum._assembly import ACCOUNTS, EDGES, TRANSFERS, Assembled, assemble, require_space
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated, local_copy
 from mggcn.ethereum._dates import parse_as_of
 from mggcn.ethereum._engines import open_engine
@@ -138,13 +138,23 @@ def _positions(dataset: Dataset, other: Dataset) -> NDArray[np.int64]:
 
 def _union(graphs: Sequence[Graph]) -> Graph:
     """The graphs side by side, without an edge between them."""
-    indptr, indices, num_nodes, num_stored = [np.zeros(1, np.int64)], [], 0, 0
-    dtype = index_dtype(sum(graph.num_nodes for graph in graphs))
-    for graph in graphs:
-        indptr.append(graph.indptr[1:] + num_stored)
-        indices.append(np.add(graph.indices, num_nodes, dtype=dtype))
-        num_nodes, num_stored = num_nodes + graph.num_nodes, num_stored + graph.num_stored
-    return Graph(np.concatenate(indptr), np.concatenate(indices), "both")
+    parts = [graph.arrays() for graph in graphs]
+    starts = np.cumsum([0, *(graph.num_nodes for graph in graphs)])
+    joined: dict[str, NDArray[Any]] = {}
+    for name in parts[0]:
+        arrays = [part[name] for part in parts]
+        if name.endswith("indptr"):
+            first = np.cumsum([0, *(array[-1] for array in arrays)])
+            rows = [array[1:] + start for array, start in zip(arrays, first, strict=False)]
+            joined[name] = np.concatenate([np.zeros(1, np.int64), *rows])
+        elif name.endswith("indices"):
+            dtype = index_dtype(int(starts[-1]))
+            joined[name] = np.concatenate(
+                [np.add(array, start, dtype=dtype) for array, start in zip(arrays, starts, strict=False)]
+            )
+        else:
+            joined[name] = np.concatenate(arrays)
+    return Graph.from_arrays(joined, "both", graphs[0].types)
 
 
 @dataclass(frozen=True)
@@ -257,6 +267,7 @@ def build(
             how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
             source = "SIMULATED: " * simulated + _source(tallies[0], inputs, label_file, how, background)
             described: dict[str, Any] = {"name": title, "source": source, "seed": seed, "notes": notes}
+            described |= {"types": tallies[0].types, "unit": inputs.unit, "decimals": inputs.decimals}
             target = out if is_whole else folder / f"snapshot-{number}"
             with prefix_errors(label_file or out), writing(target, overwrite=overwrite) as writer:
                 drawn, is_split = background if number == 0 else 0, time_split is None
@@ -267,7 +278,9 @@ def build(
             account_labels |= dict.fromkeys(one.background, BACKGROUND)  # earlier snapshots have those of the latest
             snapshots.append(load_folder(target, mmap=True))
         if not is_whole:
-            extra = {file: folder / "snapshot-0" / file for file in (ACCOUNTS, EDGES)}
+            extra = {
+                file: folder / "snapshot-0" / file for file in (ACCOUNTS, EDGES, *[TRANSFERS] * bool(tallies[0].types))
+            }
             with prefix_errors(label_file or out):
                 joined = time_split.join(snapshots) if time_split else snapshots[0]
             if own_file is not None:
@@ -301,6 +314,8 @@ def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -
 
 def _source(tally: RuleCounts, inputs: BuildInputs, labels: Path | None, split: str, background: int) -> str:
     parts = [f"{tally.kept:,} transactions ({', '.join(tally.formats)})"]
+    if (inputs.unit, inputs.decimals) != (BuildInputs.unit, BuildInputs.decimals):
+        parts.append(f"values in {inputs.unit} of {inputs.decimals} decimals")
     if inputs.as_of is not None:
         parts.append(f"as of {datetime.fromtimestamp(inputs.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
     if labels is not None:

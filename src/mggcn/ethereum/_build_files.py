@@ -28,6 +28,7 @@ FileFormat = Literal["parquet", "csv", "json"]
 _FORMATS: dict[str, FileFormat] = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 _FORMATS |= dict.fromkeys((".json", ".jsonl", ".ndjson"), "json")
 _ROW_KEYS = ("result", "res")  # the key of the rows in an answer of Etherscan's API, or in a log of one
+MOST_DECIMALS = 24
 _MOST_NAMED = 3  # files that a message names before it counts the rest
 
 
@@ -45,6 +46,8 @@ class BuildInputs:
         any_ids: accounts are any text; else they must be addresses.
         max_dropped: the largest share of rows that may be dropped because they cannot be read.
         from_tables: the files are not transactions but the tables that the SQL script creates, exported as Parquet.
+        decimals: the digits after the point of the chain's own unit; 18 for ether, whose values are in wei.
+        unit: the name of that unit.
     """
 
     transactions: tuple[str | Path, ...]
@@ -56,6 +59,16 @@ class BuildInputs:
     any_ids: bool = False
     max_dropped: float = 0.01
     from_tables: bool = False
+    decimals: int = 18
+    unit: str = "ether"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.decimals <= MOST_DECIMALS:
+            raise InputError(f"decimals: {self.decimals} is not between 0 and {MOST_DECIMALS}")
+        if not self.unit.strip():
+            raise InputError("unit: it is empty")
+        if self.unit == BuildInputs.unit and self.decimals != BuildInputs.decimals:
+            raise InputError(f"decimals: ether has {BuildInputs.decimals}; name the unit that has {self.decimals}")
 
     def here(self, folder: Path) -> "BuildInputs":
         """The same files, those at addresses as copies in a folder."""

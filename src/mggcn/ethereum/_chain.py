@@ -14,6 +14,8 @@ from typing import Any, Literal
 from mggcn._io.database import Database, connect, megabytes, one_line_errors
 from mggcn._io.locations import Location
 from mggcn._io.temporary import temporary_folder
+from mggcn.errors import InputError
+from mggcn.ethereum import _formats
 from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated
 from mggcn.ethereum._engines import open_engine, stage_files
@@ -135,7 +137,11 @@ def open_chain(
         work.create()
         with open_engine("duckdb", work, memory) as engine:
             _, tally = pipeline.read_transactions(engine, here, on_stage, also=("hash", "block"))
+        if "token" in tally.types:
+            raise InputError("a case is of ether: give the transactions and traces without transfers of tokens")
         names = tuple(Path(str(file)).name for file in inputs.transactions)
+        if _formats.TYPES[_formats.TOKEN] in tally.types:
+            raise InputError(f"{', '.join(names)}: a case file adds up ether; leave out the token transfers")
         simulated = any(map(is_simulated, expand(here.transactions)))
         database = connect(folder, megabytes(memory))
         try:
@@ -263,7 +269,7 @@ class Chain:
         ]
 
     def hops(self, side: Side, times: Mapping[str, int], most: int) -> dict[str, Hop]:
-        """What several accounts sent since a time of each, or received until it; amounts above zero only.
+        """What several accounts sent since a time of each, or received until it, by pairs that moved any ether.
 
         Args:
             side: ``sent`` since the time, or ``received`` until it.
@@ -275,8 +281,8 @@ class Chain:
             f"""WITH wanted AS (SELECT unnest($names) AS name, unnest($times) AS bound),
             pairs AS (
                 SELECT name, {other} AS other, sum(count) AS count, sum(wei) AS wei, min(time) AS low, max(time) AS high
-                FROM rows JOIN wanted ON {own} = name AND time {within} bound WHERE moves AND wei > 0
-                GROUP BY name, {other}),
+                FROM rows JOIN wanted ON {own} = name AND time {within} bound WHERE moves
+                GROUP BY name, {other} HAVING sum(wei) > 0),
             sorted AS (SELECT *, row_number() OVER (PARTITION BY name ORDER BY wei DESC, other) AS position FROM pairs),
             named AS (SELECT *, CASE WHEN position <= $most THEN other END AS account FROM sorted)
             SELECT name, account, sum(count), sum(wei), count(*), min(low), max(high) FROM named

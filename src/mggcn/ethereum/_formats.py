@@ -6,6 +6,7 @@ cannot be read become null. Text that cannot be read is replaced by a valid cons
 fails in any engine. No expression uses floats, because engines round them differently.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -37,6 +38,10 @@ ROLES = {
     "count": "how many transactions the row adds up",
 }
 
+TYPES = ("transaction", "internal", "token")
+"""The types of edges: transactions, the transfers of ether that contracts made within them, and transfers of tokens."""
+TRANSACTION, INTERNAL_TRANSFER, TOKEN = range(len(TYPES))
+
 _TRANSACTIONS = {
     "from": ("from_address",),
     "to": ("to_address",),
@@ -50,8 +55,36 @@ _TRANSACTIONS = {
     "list_price": ("gas_price",),
 }
 _CRYO = _TRANSACTIONS | {"value": ("value_string", "value_binary", "value_f64")}
-_TOKENS = (("token_address", "value"), ("tokenSymbol", "value"), ("erc20", "from_address"))
-_TRACES = (("trace_type", "value"), ("action_from", "action_value"))
+_TRACES = {
+    "from": ("from_address", "action_from"),
+    "to": ("to_address", "action_to"),
+    "value": ("value", "action_value"),
+    "time": ("block_timestamp", "timestamp"),
+    "hash": ("transaction_hash",),
+    "index": ("transaction_index", "transaction_position"),
+    "part": ("trace_address",),
+    "block": ("block_number",),
+    "kind": ("trace_type", "action_type"),
+    "call": ("call_type", "action_call_type"),
+    "contract": ("result_address",),
+    "message": ("error",),
+}
+_TOKENS = {
+    "token": ("token_address", "erc20", "contractAddress"),
+    "from": ("from_address", "from"),
+    "to": ("to_address", "to"),
+    "value": ("value", "value_string", "value_binary", "value_f64"),
+    "time": ("block_timestamp", "timestamp", "timeStamp"),
+    "hash": ("transaction_hash", "hash"),
+    "part": ("log_index",),
+    "block": ("block_number", "blockNumber"),
+    "standard": ("token_type", "token_standard"),
+}
+_IDS = "their values are ids of single items (ERC-721), which are not amounts; give transfers of ERC-20 tokens"
+_INPUTS = (
+    "a transaction has several inputs and outputs (UTXO), so that no input pays a certain output; only chains whose "
+    "transfers have one sender and one receiver can be read"
+)
 _ETHERSCAN = {"from": ("from",), "to": ("to",), "value": ("value",), "time": ("timeStamp",), "hash": ("hash",)}
 _ETHERSCAN |= {"block": ("blockNumber",), "contract": ("contractAddress",)}
 _ETHERSCAN_MARKS = ("from", "to", "value", "timeStamp")
@@ -66,9 +99,7 @@ TEXT, INT, FLAG, WEI = "string", "int64", "boolean", "decimal(38,0)"
 
 EMPTY = ("", "null", "none", "nan", "<na>", "0x")  # the spellings of a missing value in files, in lower case
 
-ETHER_DECIMALS = 18
 _MOST_DIGITS = 28  # eighty times all existing ether; the sum of ten billion such values still fits into 38 digits
-_HEX_DIGITS = 24
 _BYTES = "_binary"  # the suffix of cryo's columns of bytes, which it can also write as hexadecimal text
 _LATEST = 10**11  # seconds; larger numbers are milliseconds
 _DAY_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?( ?UTC|Z|[+]00(:?00)?)?$"
@@ -82,19 +113,49 @@ class Format:
     marks: tuple[str, ...]  # the columns by which it is recognised
     roles: Mapping[str, tuple[str, ...]]  # for each role its possible columns, the preferred first
     refusal: str = ""  # why it cannot be used; empty if it can
+    type: int = TRANSACTION  # of edges; traces hold the transactions as well
 
+
+TRACES = ("ethereum-etl and BigQuery traces", "cryo traces")
+ERC20 = ("cryo ERC-20 transfers", "Etherscan ERC-20 transfers")
+"""The formats whose values are amounts of tokens; in other transfers of tokens they can be ids."""
+_UTXO: tuple[tuple[str, ...], ...] = (
+    *(("inputs", "outputs"), ("vin", "vout"), ("input_count", "output_count")),
+    *(("spent_transaction_hash",), ("spending_transaction_hash",)),
+)
+_ITEMS = (("tokenID",), ("token_id", "from_address", "to_address"))
 
 FORMATS = (
-    *(Format("token transfers", marks, {}, "their values are amounts of a token, not ether") for marks in _TOKENS),
-    *(Format("traces", marks, {}, "they repeat the transactions; give the transactions") for marks in _TRACES),
+    *(Format("transactions of several inputs", marks, {}, _INPUTS) for marks in _UTXO),
+    *(Format("transfers of single items", marks, {}, _IDS) for marks in _ITEMS),
+    Format(TRACES[0], ("trace_type", "from_address", "to_address", "value"), _TRACES, type=INTERNAL_TRANSFER),
+    Format(TRACES[1], ("action_type", "action_from", "action_to", "action_value"), _TRACES, type=INTERNAL_TRANSFER),
+    *(
+        Format(ERC20[0], ("erc20", "from_address", "to_address", value), _TOKENS, type=TOKEN)
+        for value in _CRYO["value"]
+    ),
+    Format(ERC20[1], ("tokenSymbol", "contractAddress", "from", "to", "value", "timeStamp"), _TOKENS, type=TOKEN),
+    Format(
+        "ethereum-etl and BigQuery token transfers",
+        ("token_address", "from_address", "to_address", "value"),
+        _TOKENS,
+        type=TOKEN,
+    ),
     *(Format("cryo", ("from_address", "to_address", value), _CRYO) for value in _CRYO["value"]),
     Format("BigQuery", ("from_address", "to_address", "value", "receipt_status"), _TRANSACTIONS),
     Format("ethereum-etl", ("from_address", "to_address", "value"), _TRANSACTIONS),
-    Format("Etherscan internal transactions", (*_ETHERSCAN_MARKS, "traceId"), _ETHERSCAN | {"part": ("traceId",)}),
+    Format(
+        "Etherscan internal transactions",
+        (*_ETHERSCAN_MARKS, "traceId"),
+        _ETHERSCAN | {"part": ("traceId",)},
+        type=INTERNAL_TRANSFER,
+    ),
     Format("Etherscan", _ETHERSCAN_MARKS, _ETHERSCAN | {"gas": ("gasUsed",), "price": ("gasPrice",)}),
     Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK),
 )
 BY_HAND = "given columns"
+TYPE_OF = {form.name: form.type for form in FORMATS} | {BY_HAND: TRANSACTION}
+"""The type of the edges of a format, by its name."""
 INTERNAL = (BY_HAND, "XBlock")
 """The formats whose rows can be transfers within a transaction, which share its hash."""
 RECEIPTS = {
@@ -192,6 +253,12 @@ def text(column: Column) -> Column:
     return column.lower().isin(EMPTY).ifelse("", column)
 
 
+def with_0x(address: Column) -> Column:
+    """Return an address in lower case, with the 0x that it may lack."""
+    lowered = address.lower()
+    return lowered.re_search("^[0-9a-f]{40}$").ifelse(ibis.literal("0x") + lowered, lowered)
+
+
 def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
     """Return a non-negative number as ``decimal(38,0)``; null if it is not one or has more digits."""
     kind = column.type()
@@ -201,19 +268,19 @@ def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
         value = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
         return readable.ifelse(value, ibis.null(WEI))
     if kind.is_binary():
-        return _from_hexadecimal(_HEX(column).lower())
+        return _from_hexadecimal(_HEX(column).lower(), digits)
     number = column.cast(WEI)
     return ((number >= 0) & (number < ibis.literal(10**digits, type=WEI))).ifelse(number, ibis.null(WEI))
 
 
-def wei(column: Column) -> Column:
+def wei(column: Column, digits: int = _MOST_DIGITS) -> Column:
     """Return a value in wei like :func:`integer`; text in a column of bytes is read as 0x and hexadecimal digits."""
     if not (column.type().is_string() and column.get_name().endswith(_BYTES)):
-        return integer(column)
+        return integer(column, digits)
     spelled = column.lower()
     readable = spelled.re_search("^0x[0-9a-f]+$").fill_null(False)
-    digits = readable.ifelse(spelled.substr(len("0x")), "0")
-    return readable.ifelse(_from_hexadecimal(digits), ibis.null(WEI))
+    hexadecimal = readable.ifelse(spelled.substr(len("0x")), "0")
+    return readable.ifelse(_from_hexadecimal(hexadecimal, digits), ibis.null(WEI))
 
 
 def point_moved(table: Table, name: str, places: int = 0) -> Table:
@@ -264,15 +331,16 @@ def _in_range(number: Column) -> Column:
     return (number < _LATEST).ifelse(number, ibis.null(WEI)).cast("int64")
 
 
-def _from_hexadecimal(digits: Column) -> Column:
-    """Return the number of big-endian hexadecimal digits; null if there are more than 24."""
-    padded = (ibis.literal("0" * _HEX_DIGITS) + digits.re_replace("^0+", "")).right(_HEX_DIGITS)
+def _from_hexadecimal(digits: Column, decimals: int = _MOST_DIGITS) -> Column:
+    """Return the number of big-endian hexadecimal digits; null if it has more than about so many decimal digits."""
+    most = math.ceil(decimals * math.log(10, 16))
+    padded = (ibis.literal("0" * most) + digits.re_replace("^0+", "")).right(most)
     terms = [
         ibis.literal("0123456789abcdef").find(padded.substr(position, 1)).cast(WEI)
-        * ibis.literal(16 ** (_HEX_DIGITS - 1 - position), type=WEI)
-        for position in range(_HEX_DIGITS)
+        * ibis.literal(16 ** (most - 1 - position), type=WEI)
+        for position in range(most)
     ]
-    fits = digits.re_search(f"^0*[0-9a-f]{{0,{_HEX_DIGITS}}}$")
+    fits = digits.re_search(f"^0*[0-9a-f]{{0,{most}}}$")
     return fits.ifelse(sum(terms[1:], terms[0]).cast(WEI), ibis.null(WEI))
 
 

@@ -16,7 +16,7 @@ import sqlglot
 
 from mggcn._io.locations import Location
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.ethereum import _formats, _stages
+from mggcn.ethereum import _formats, _stages, _traces
 from mggcn.ethereum._build_files import (
     BuildInputs,
     TableFiles,
@@ -58,6 +58,7 @@ class RuleCounts:
     changed: dict[str, int]  # by rule, among the rows kept
     formats: tuple[str, ...]  # of the files
     notes: tuple[str, ...] = ()  # what the files do not contain, and what is assumed instead
+    types: tuple[str, ...] = ()  # of edges; empty if all are transactions
     unread: dict[str, str] = field(default_factory=dict)  # by rule, a value that it could not read
 
     def lines(self) -> list[str]:
@@ -80,13 +81,14 @@ class RuleCounts:
 
 def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> RuleCounts:
     """Compute all stages; ``links`` and ``features`` are then there, the others are removed when they are read."""
-    stage = partial(_stored, engine, on_stage)
 
     def drop(name: str) -> None:
         (engine.work / name).remove()
 
     transactions, tally = read_transactions(engine, inputs, on_stage)
-    _stages.store_stages(transactions, stage, _balances(engine, inputs), drop)
+    typed = bool(tally.types)
+    stage = partial(_stored, engine, on_stage, typed=typed)
+    _stages.store_stages(transactions, stage, _balances(engine, inputs), drop, typed=typed)
     drop(_REWRITTEN)
     return tally
 
@@ -103,20 +105,23 @@ def read_transactions(
     notes: dict[str, None] = {}
     if inputs.balances is not None and inputs.as_of is not None:
         notes["balances are used as given, even if they are later than as_of"] = None
-    first, *others = _rows(engine, sources, inputs, notes)
-    rows = _stored(engine, on_stage, "rows", first.union(*others) if others else first)
-    transactions = _stored(engine, on_stage, "transactions", _stages.transactions(rows, also), also)
+    typed = is_typed(sources)
+    stage = partial(_stored, engine, on_stage, typed=typed)
+    first, *others = _rows(engine, sources, inputs, notes, typed=typed)
+    rows = stage("rows", first.union(*others) if others else first)
+    transactions = stage("transactions", _stages.transactions(rows, also, typed=typed), also=also)
     kept = transactions.filter(transactions.copy == "")
-    values = _implausible_values(engine, kept, sources, any_ids=inputs.any_ids)
+    values = _implausible_values(engine, kept, sources, inputs)
     dropped, copies = _counts(engine, rows, "dropped"), _counts(engine, transactions, "copy")
     flags = {name: whole(kept[name].cast("int64").sum().fill_null(0)) for name in _stages.CHANGED}
     tally = RuleCounts(
         rows=sum(dropped.values()),
         kept=copies.get("", 0),
-        dropped={rule: (dropped | copies).get(rule, 0) for rule in _stages.DROPPED},
+        dropped={rule: dropped.get(rule, 0) + copies.get(rule, 0) for rule in _stages.DROPPED},
         changed=engine.rows(kept.agg(**flags))[0],
         formats=tuple(dict.fromkeys(source.kind for source in sources)),
         notes=(*notes, *values),
+        types=types_of(sources) if typed else (),
         unread=_unread(engine, rows) if dropped.keys() - {"", *_stages.INTENDED} else {},
     )
     times = _implausible_times(engine, rows, sources) if tally.dropped["implausible_time"] else ""
@@ -127,12 +132,28 @@ def read_transactions(
     return transactions, tally
 
 
-def _stored(engine: Engine, on_stage: OnStage, name: str, table: Table, also: Sequence[str] = ()) -> Table:
+def types_of(sources: Sequence[TableFiles]) -> tuple[str, ...]:
+    """The types of edges that tables of these formats have, in the order of their numbers."""
+    found = {_formats.TYPE_OF[source.kind] for source in sources}
+    if any(source.kind in _formats.TRACES for source in sources):
+        found.add(_formats.TRANSACTION)
+    return tuple(_formats.TYPES[number] for number in sorted(found))
+
+
+def is_typed(sources: Sequence[TableFiles]) -> bool:
+    """Whether edges have types: not all are transactions."""
+    return types_of(sources) != (_formats.TYPES[_formats.TRANSACTION],)
+
+
+def _stored(
+    engine: Engine, on_stage: OnStage, name: str, table: Table, also: Sequence[str] = (), *, typed: bool = False
+) -> Table:
     """Store a stage in the order in which it is read."""
     on_stage(name)
     order = _stages.ORDERS.get(name)
     written = engine.write(name, table.order_by(*order) if order else table)
-    check_types(name, written, _stages.STAGES[name] | {column: _stages.STAGES["rows"][column] for column in also})
+    more = {column: _stages.STAGES["rows"][column] for column in also}
+    check_types(name, written, _stages.columns_of(name, typed=typed) | more)
     return written
 
 
@@ -176,8 +197,15 @@ def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -
     return f"; {' or '.join(names)} holds {low:,} to {high:,}, which is {dates[0]} to {dates[1]}{looks}"
 
 
-def _implausible_values(engine: Engine, kept: Table, sources: list[TableFiles], *, any_ids: bool) -> list[str]:
-    """Notes on values that look as if they were in another unit than wei."""
+def _implausible_values(engine: Engine, kept: Table, sources: list[TableFiles], inputs: BuildInputs) -> list[str]:
+    """Notes on values of ether that look as if they were in another unit than wei."""
+    if (inputs.decimals, inputs.unit) != (BuildInputs.decimals, BuildInputs.unit):
+        return []
+    if is_typed(sources):
+        kept, sources = (
+            kept.filter(kept.type != _formats.TOKEN),
+            [source for source in sources if _formats.TYPE_OF[source.kind] != _formats.TOKEN],
+        )
     num_paid = whole((kept.wei > 0).cast("int64").sum())
     (values,) = engine.rows(kept.agg(largest=kept.wei.max(), paid=num_paid))
     largest, paid = int(values["largest"] or 0), int(values["paid"] or 0)
@@ -187,23 +215,33 @@ def _implausible_values(engine: Engine, kept: Table, sources: list[TableFiles], 
             f"none of {paid:,} values reaches 0.001 ether (the largest is {largest:,} wei): {names} looks like gwei or "
             "satoshi, but is read as wei; convert it, or give values in ether with columns=…,eth=COLUMN"
         ]
-    if largest > _ALL_ETHER and not any_ids:
+    if largest > _ALL_ETHER and not inputs.any_ids:
         return [f"the largest value is {largest // 10**18:,} ether, more than exist: {names} is in another unit"]
     return []
 
 
-def _rows(engine: Engine, sources: list[TableFiles], inputs: BuildInputs, notes: dict[str, None]) -> list[Table]:
+def _rows(
+    engine: Engine, sources: list[TableFiles], inputs: BuildInputs, notes: dict[str, None], *, typed: bool
+) -> list[Table]:
     """Return the first stage of each source; what a source does not contain is added to ``notes``."""
+    is_transaction = [_formats.TYPE_OF[source.kind] == _formats.TRANSACTION for source in sources]
     hashed = [source for source in sources if "hash" in source.roles]
     if inputs.receipts is not None and not hashed:
         raise InputError(f"receipts: {sources[0].label} has no hashes by which a receipt is found")
     receipts = _latest(engine, inputs.receipts, _formats.RECEIPTS, "hash")
     blocks = _latest(engine, inputs.blocks, _formats.BLOCKS, "block")
     parts = []
-    for source in sources:
+    for source, is_plain in zip(sources, is_transaction, strict=True):
         with prefix_errors(source.label):
             table, roles = engine.read(source), source.roles
-            if receipts is not None:
+            if source.kind in _formats.TRACES:
+                if any(is_transaction) and engine.rows(_traces.without_hash(table, roles).limit(1)):
+                    raise InputError(
+                        "traces without the hash of their transaction cannot be matched with the transactions, so that "
+                        "ether would count twice; give one of the two"
+                    )
+                table, roles = _traces.as_transfers(table, roles)
+            if receipts is not None and is_plain:
                 table, roles = _with_receipts(table, roles, receipts)
             if blocks is not None and "time" not in roles and "block" in roles:
                 table = table.drop("joined_key") if "joined_key" in table.columns else table
@@ -217,6 +255,8 @@ def _rows(engine: Engine, sources: list[TableFiles], inputs: BuildInputs, notes:
                 latest=int(time.time()) + _DAY,
                 internal=any(source.kind in INTERNAL for source in hashed),
                 alone=len(sources) == len(source.files) == 1,
+                kind=source.kind,
+                typed=typed,
             )
             parts.append(rows)
     return parts
@@ -272,7 +312,7 @@ def _balances(engine: Engine, inputs: BuildInputs) -> Table | None:
             table = _formats.point_moved(table, files.roles["balance"])
         account, spelled = _formats.text(table[files.roles["account"]]), table[files.roles["balance"]]
         balances = table.select(
-            account=account if inputs.any_ids else account.lower(),
+            account=account if inputs.any_ids else _formats.with_0x(account),
             balance=_formats.wei(spelled),
             written=_formats.text(spelled),
         )

@@ -75,7 +75,7 @@ def replay_chart(replay: Replay) -> Spec:
     ]
     lines = alt.Chart(alt.InlineData(values=values)).mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=18))
     drawn = lines.encode(
-        x=alt.X("month:T", title=None, scale=alt.Scale(type="utc")),
+        x=alt.X("month:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%Y-%m")),
         y=alt.Y("precision:Q", title=f"precision at {replay.settings.k}, %", scale=alt.Scale(domain=[0, 100])),
         color=colours(alt, names),
         strokeDash=second_marks(alt, names),

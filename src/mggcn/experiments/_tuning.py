@@ -82,6 +82,8 @@ SPACE: Mapping[str, Range | Choice] = MappingProxyType(
         "trees": Choice((50, 100, 200, 500)),
         "max_depth": Choice((0, 4, 8, 16)),
         "min_leaf": Choice((1, 2, 5, 10)),
+        "leaves": Choice((7, 15, 31, 63)),
+        "shrinkage": Range(0.01, 0.3, log=True),
         "scaling": Choice(("row", "root", "tfidf", "standard")),
         "input_dropout": Choice((0.0, 0.2, 0.4, 0.5, 0.6, 0.8)),
         "label_smoothing": Choice((0.0, 0.05, 0.1, 0.2)),

@@ -21,6 +21,7 @@ from mggcn.methods.graphsage import GraphSAGEGCN, GraphSAGELSTM, GraphSAGEMean, 
 from mggcn.methods.graphsaint import GraphSAINT
 from mggcn.methods.label_propagation import LabelPropagation
 from mggcn.methods.ladies import LADIES
+from mggcn.methods.lightgbm import LightGBM
 from mggcn.methods.method import GraphView, Method, Shared, known_labels, on_training_nodes, view_of
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mg_sampled import MixGrainedFastGCN, MixGrainedGraphSAGE
@@ -57,6 +58,7 @@ METHODS: dict[str, type[Method]] = {
     "node2vec": Node2Vec,
     "mlp": FeatureMLP,
     "random-forest": RandomForest,
+    "lightgbm": LightGBM,
 }
 """The methods by their names on the command line, in TOML files and in records."""
 

@@ -5,8 +5,8 @@ A graph has no fixed shape, so only models whose input rows do are exported: tho
 fine one, which reads one row for each member of S(v); rows of NaN stand for picks that a small component lacks,
 unless the target is counted in their place. A mean of several recipes reads the rows of each. The coarse layers of a
 deeper MG-GCN and the layers of other graph convolutions need edges of the graph, whose number differs from batch to
-batch. Label propagation, DeepWalk and node2vec score only nodes of the graph they were trained on, and a tree of a
-random forest is a loop whose length depends on the data.
+batch. Label propagation, DeepWalk and node2vec score only nodes of the graph they were trained on, and a tree is
+a loop whose length depends on the data.
 """
 
 import copy

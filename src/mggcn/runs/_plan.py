@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -393,10 +394,11 @@ class Requirements:
             return None
         parts: dict[Hashable, int] = {}
         for recipe in recipes:
-            scaling, files = recipe.training.scaling, recipe.method.on_disk(graph, width)
-            parts.update({(scaling, what): num_bytes for what, num_bytes in files.items()})
-            if files and trains and recipe.trains_on_part(dataset):
-                parts.update({("train", scaling, what): num_bytes for what, num_bytes in files.items()})
+            of_recipe = recipe.method.on_disk(graph, width)
+            is_part = trains and recipe.trains_on_part(dataset)
+            for graph_of, what in product(("whole", "train") if is_part else ("whole",), of_recipe):
+                parts[graph_of, recipe.training.scaling, what] = of_recipe[what]
+            if of_recipe and is_part:
                 parts["edges between training nodes"] = sum(array.nbytes for array in graph.arrays().values())
         if not parts:
             return None

@@ -220,8 +220,8 @@ class Ensemble:
         last layer aggregates: the target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``,
         ``pool`` and ``lstm``, their sum for ``gcn``; the input row for MG-GCN's ``linear_path`` is left out.
         A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives the target's
-        hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError, as does a
-        module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
+        hidden row below it. ``label-propagation``, ``random-forest`` and ``lightgbm`` have none, and raise InputError,
+        as does a module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
         representations have no mean. Those of a run of a portfolio are of its best recipe alone.
 
         Args:
@@ -255,8 +255,8 @@ class Ensemble:
 
         Contributions of features are integrated gradients, see :mod:`mggcn.runs._explaining`. The effect of a pick is
         the probability with all picks minus that without it. Methods whose scores have no gradient with respect to the
-        features (``label-propagation``, ``deepwalk``, ``node2vec``, ``random-forest``) raise InputError. Computed on
-        the CPU, for this node alone. Over several draws, its probabilities are the mean of calibrated ones;
+        features (``label-propagation``, ``deepwalk``, ``node2vec``, ``random-forest``, ``lightgbm``) raise InputError.
+        Computed on the CPU, for this node alone. Over several draws, its probabilities are the mean of calibrated ones;
         :meth:`predict` calibrates the mean, which is the same at temperature 1. Contributions of an ensemble are the
         means of its runs'; the effect of a pick is the mean over the draws of all runs that contain it.
 

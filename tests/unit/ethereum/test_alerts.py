@@ -125,6 +125,12 @@ def test_data_of_another_kind_is_refused(run: Run, small: mggcn.Dataset) -> None
         alerts(run, small)
 
 
+def test_values_in_another_unit_are_refused(chain: Path, run: Run, tmp_path: Path) -> None:
+    build(BuildInputs((chain / "chain.parquet",), unit="TRX"), tmp_path / "trx", labels=chain / "labels.csv")
+    with pytest.raises(InputError, match="values are in TRX, but alerts state amounts in ether"):
+        alerts(run, load_folder(tmp_path / "trx"))
+
+
 def test_a_method_without_gradients_lists_without_reasons(chain: Path) -> None:
     forest = mggcn.fit(load_folder(chain / "accounts"), "random-forest")
     with pytest.warns(InputWarning, match="random-forest: neither reasons"):

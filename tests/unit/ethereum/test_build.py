@@ -21,7 +21,7 @@ from mggcn.data import load_folder
 from mggcn.errors import InputError, require
 from mggcn.ethereum import _account_features as features
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum._account_features import ETHER, quotient
+from mggcn.ethereum._account_features import quotient
 from mggcn.ethereum._build import build
 from mggcn.ethereum._build_files import BuildInputs
 from mggcn.ethereum._dates import parse_as_of
@@ -191,8 +191,8 @@ def test_simulated_rows_are_called_so_whatever_the_name(tmp_path: Path, option: 
 def test_quotients_are_rounded_once() -> None:
     wei = [47_451_219_234_000_000_000, 10**27 + 1, -3, 0, 2**100 + 1]
     column = pa.array([Decimal(0), *map(Decimal, wei)], pa.decimal128(38, 0))[1:]
-    assert quotient(column, unit=ETHER).tolist() == [float(Fraction(value, ETHER)) for value in wei]
-    assert quotient(column, np.full(5, 7), unit=ETHER).tolist() == [float(Fraction(value, 7 * ETHER)) for value in wei]
+    assert quotient(column, unit=ETH).tolist() == [float(Fraction(value, ETH)) for value in wei]
+    assert quotient(column, np.full(5, 7), unit=ETH).tolist() == [float(Fraction(value, 7 * ETH)) for value in wei]
     assert quotient(pa.array([2**62 + 1, 3])).tolist() == [float(2**62), 3.0]
 
 
@@ -200,7 +200,7 @@ def test_quotients_are_rounded_once() -> None:
     st.lists(
         st.tuples(st.integers(-(10**37), 10**37) | st.integers(-(2**70), 2**70), st.integers(1, 2**62)), min_size=1
     ),
-    st.sampled_from([1, 3, ETHER]),
+    st.sampled_from([1, 3, ETH]),
 )
 def test_quotients_of_any_integers_are_rounded_once(pairs: list[tuple[int, int]], unit: int) -> None:
     """Products of a float with 53 bits and its neighbours lie between two floats, where rounding is decided."""

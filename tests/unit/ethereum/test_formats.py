@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from mggcn.errors import InputError
+from mggcn.ethereum import BuildInputs, build
 from mggcn.ethereum._formats import parse_columns, recognise
 from mggcn.ethereum._label_lists import read_labels
 from tests.skips import real_data
@@ -230,8 +231,8 @@ def test_files_may_have_different_formats_and_be_empty(tmp_path: Path) -> None:
         ),
         (["From", "To", "Value"], "column 'TimeStamp' of XBlock is missing"),
         (["a", "b"], "no known format has the columns 'a', 'b'; give the columns by hand: columns="),
-        (["token_address", "from_address", "to_address", "value"], "token transfers: .* not ether"),
-        (["from_address", "to_address", "value", "trace_type"], "traces: they repeat the transactions"),
+        (["inputs", "outputs", "hash"], "several inputs and outputs .UTXO., so that no input pays a certain output"),
+        (["from", "to", "tokenID"], "single items: their values are ids of single items"),
     ],
 )
 def test_what_is_missing_is_said_by_name(names: list[str], message: str) -> None:
@@ -336,8 +337,20 @@ def test_real_etherscan(tmp_path: Path, samples: Path) -> None:
     assert tally.dropped["duplicate"] > 0
     owner = next(row for row in accounts if row["address"] == "0xddbd2b932c763ba5b1b7ae3b362eac3e8d40121a")
     assert owner["fee_wei"] > 0
-    with pytest.raises(InputError, match="token transfers"):
-        stages(tmp_path / "tokens", folder / "get_erc20_token_transfer_events_by_address_and_contract_paginated.json")
+
+
+def test_real_tokens_of_etherscan(tmp_path: Path, samples: Path) -> None:
+    """Sums of Maker by Python's integers."""
+    file = samples / "etherscan_api" / "get_erc20_token_transfer_events_by_address_and_contract_paginated.json"
+    build(BuildInputs((file,)), tmp_path / "out")
+    found = {
+        (row["from_address"], row["to_address"]): (row["count"], int(row["amount"]))
+        for row in parquet.read_table(tmp_path / "out" / "transfers.parquet").to_pylist()
+    }
+    expected: dict[tuple[str, str], list[int]] = {}
+    for row in json.loads(file.read_text())["res"]:
+        expected.setdefault((row["from"], row["to"]), []).append(int(row["value"]))
+    assert found == {pair: (len(values), sum(values)) for pair, values in expected.items()}
 
 
 def test_real_xblock(tmp_path: Path, samples: Path) -> None:

@@ -122,7 +122,7 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
         ("no_sender", transaction(1, None, B)),
         ("no_sender", transaction(2, "NULL", B)),
         ("malformed_sender", transaction(3, A[:-1], B)),
-        ("malformed_sender", transaction(4, A[2:], B)),
+        ("malformed_sender", transaction(4, A[1:], B)),
         ("malformed_receiver", transaction(5, A, B[:-1] + "g")),
         ("no_value", transaction(6, A, B, None)),
         ("no_value", transaction(7, A, B, -1)),
@@ -141,10 +141,13 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
     assert set(accounts) == {C, D}
 
 
-def test_an_address_is_the_same_in_any_case(tmp_path: Path) -> None:
-    counted, accounts, _ = run(tmp_path, [transaction(1, "0x" + A[2:].upper(), B), transaction(2, A, B)])
-    assert counted == {"mixed_case": 1}
-    assert accounts[A]["out_tx"] == 2
+def test_an_address_is_the_same_in_any_case_and_without_0x(tmp_path: Path) -> None:
+    spellings = ["0x" + A[2:].upper(), A[2:], A[2:].upper(), "0X" + A[2:]]
+    rows = [transaction(number, spelled, B[2:]) for number, spelled in enumerate(spellings)]
+    counted, accounts, _ = run(tmp_path, [*rows, transaction(9, A, B)])
+    assert counted == {"mixed_case": 4}
+    assert set(accounts) == {A, B}
+    assert accounts[A]["out_tx"] == accounts[B]["in_tx"] == 5
 
 
 def test_copies_go_and_the_highest_block_stays(tmp_path: Path) -> None:

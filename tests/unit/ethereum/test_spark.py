@@ -22,6 +22,7 @@ from mggcn.data import load_folder
 from mggcn.ethereum import _assembly, _engines
 from mggcn.ethereum._simulate import simulate
 from tests.unit.ethereum.test_formats import write_csv
+from tests.unit.ethereum.test_transfers import in_cryo, token, trace
 from tests.unit.ethereum.transactions import ETH, A, B, C, address, transaction, write
 
 pytestmark = pytest.mark.slow
@@ -197,6 +198,59 @@ def test_spark_gives_the_bytes_of_duckdb(
     assert sorted(path.name for path in store.iterdir()) == ["receipts.csv", "stages", "tables"]
     assert list((store / "stages").iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["duckdb", "labels.csv", "spark"]
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*socket:pytest.PytestUnraisableExceptionWarning")  # Spark 4.0
+def test_spark_gives_the_bytes_of_duckdb_for_types_of_edges(
+    tmp_path: Path, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = store / "typed"
+    folder.mkdir()
+    failed = {"error": "out of gas", "status": None}
+    traced = [
+        trace(1, "", A, B, 5 * ETH),
+        trace(1, "0", B, C, 2 * ETH),
+        trace(1, "0,1", C, A, 1, call_type="delegatecall"),
+        trace(2, "", A, C, 3),
+        trace(2, "1", C, B, 4, **failed),
+        trace(2, "1,0", B, A, 5, status=None),
+        trace(3, "", A, B, 6, **failed),
+        trace(4, "", None, C, 7, trace_type="reward", call_type=None, transaction_hash=None),
+        trace(5, "", C, address(77), 8, trace_type="create", call_type=None),
+    ]
+    coins = [
+        token(1, 0, address(0x100), A, B, 10**31),
+        token(1, 1, address(0x100)[2:].upper(), A, C, 7),
+        token(2, 0, address(0x200), A, B, 7),
+        token(3, 0, address(0x200), B, C, 7),
+        token(3, 1, address(0x300), A, B, 500),
+        token(3, 2, address(0x300), C, B, 500),
+        token(4, 0, address(0x400), A, B, 2**255),
+    ]
+    cryo = [in_cryo(row) for row in traced if row["transaction_hash"] and not row["error"]]
+    write(folder / "paid.parquet", [transaction(1, A, B, 5 * ETH), transaction(3, A, B, 6, receipt_status=None)])
+    write_csv(
+        folder / "traces.csv", [{name: "" if cell is None else cell for name, cell in row.items()} for row in traced]
+    )
+    write(folder / "cryo.parquet", cryo)
+    lines = [row | {"value": int(row["value"])} for row in coins]
+    (folder / "tokens.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
+    assert (
+        main(["ethereum", "build", str(folder), "--max-dropped", "1", "--name", "one", "--out", "duckdb", "--quiet"])
+        == 0
+    )
+    expected = capsys.readouterr().out.replace("in duckdb", "in spark")
+    there = ["ethereum", "build", "s3://bucket/typed", "--max-dropped", "1", "--name", "one"]
+    assert main([*there, "--stages", "s3://bucket/stages", "--out", "spark", "--engine", "spark", "--quiet"]) == 0
+    assert capsys.readouterr().out == expected
+    for rule in ("code call", "token id", "duplicate", "failed", "genesis"):
+        assert f" {rule} " in expected, rule
+    names = sorted(path.name for path in Path("duckdb").iterdir())
+    assert "transfers.parquet" in names
+    assert names == sorted(path.name for path in Path("spark").iterdir())
+    different = [name for name in names if Path("duckdb", name).read_bytes() != Path("spark", name).read_bytes()]
+    assert different == []
+    assert load_folder("spark").graph.types == ("transaction", "internal", "token")
 
 
 def test_a_damaged_file_is_one_line_and_leaves_nothing(

@@ -125,6 +125,7 @@ def test_what_is_fixed_is_not_searched_and_what_is_not_trained_has_no_learning_r
     assert set(Search(small, "sgc").start) == {"lr", "weight_decay", "batch_size", "hops", *OF_TRAINING}
     assert {"fanouts", "hidden"} < set(Search(small, "graphsage-mean").start)
     assert set(Search(small, "random-forest").start) == {"trees", "max_depth", "min_leaf"}
+    assert set(Search(small, "lightgbm").start) == {"trees", "max_depth", "min_leaf", "leaves", "shrinkage"}
     assert all(Search(small, method).start for method in methods.METHODS)
     assert "class_weights" in Search(small, "mlp", target="macro-f1").start, "which do not help accuracy"
     with pytest.raises(InputError, match="no setting is left to be searched"):

@@ -40,7 +40,7 @@ from tests.conftest import small_dataset
 from tests.methods import SMALL_SETTINGS
 from tests.properties import at_baseline, last_layer
 
-UNTRAINED = ("label-propagation", "random-forest")
+UNTRAINED = ("label-propagation", "random-forest", "lightgbm")
 CPU = Compute(torch.device("cpu"))
 EPOCHS = 3
 SETTINGS: dict[str, dict[str, object]] = {

@@ -17,7 +17,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from tests.properties import last_layer
 
-WITHOUT = ("label-propagation", "random-forest")
+WITHOUT = ("label-propagation", "random-forest", "lightgbm")
 
 
 @pytest.mark.parametrize("settings", [{"layers": 3}, {"layers": 1}, {"skip": False}, {"fine": False}, {"conv": "lstm"}])

@@ -17,7 +17,7 @@ from mggcn.runs import resolve
 from mggcn.runs._run import Run
 from tests.properties import at_baseline
 
-WITHOUT = ("label-propagation", "deepwalk", "node2vec", "random-forest")
+WITHOUT = ("label-propagation", "deepwalk", "node2vec", "random-forest", "lightgbm")
 QUICK: dict[str, object] = {"epochs": 8, "lr": 0.05}
 
 

@@ -30,7 +30,7 @@ from tests import tampering
 from tests.conftest import small_dataset
 
 SETTINGS: dict[str, object] = {"epochs": 6, "portfolio": "none"}
-UNTRAINED = ("label-propagation", "random-forest")
+UNTRAINED = ("label-propagation", "random-forest", "lightgbm")
 VARIANTS: list[tuple[str, dict[str, object]]] = [
     *((name, {}) for name in METHODS if name not in UNTRAINED),
     ("mg-gcn", {"dropout": 0.5, "input_dropout": 0.2, "averaging": 0.9, "consistency": 1.0}),
