@@ -82,8 +82,8 @@ def _saved(text: str) -> str:
 
 def prints(told: str, printed: str) -> bool:
     """Whether a page tells the last lines that were printed."""
-    parts = [part for part in _PARTS.split(told.strip()) if part]
-    found = re.search(rf"(?:\A|\n){''.join(map(_pattern, parts))}\Z", printed.strip())
+    parts = [part for part in _PARTS.split(f"{told.strip()}\n") if part]
+    found = re.search(rf"(?:\A|\n){''.join(map(_pattern, parts))}\Z", f"{printed.strip()}\n")
     numbers = [part for part in parts if _NUMBER.fullmatch(part)]
     return found is not None and all(_near(*pair) for pair in zip(numbers, found.groups(), strict=True))
 
