@@ -346,7 +346,7 @@ def test_what_was_selected_and_why(mean_run: Run) -> None:
     assert [row[0] for row in table.texts] == [
         "1  the method's recipe",
         "2  conv=pool",
-        "3  picks=6 skip_self=false padding=none",
+        "3  picks=6",
     ]
     assert [row[-1] for row in table.texts] == ["selected", "–", "selected"]
 

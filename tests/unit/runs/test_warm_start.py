@@ -30,7 +30,7 @@ def own_mean(in_channels: int, out_channels: int) -> MeanConv:
     return MeanConv(in_channels, out_channels)
 
 
-SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8}
+SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8, "portfolio": "none"}
 
 
 @pytest.fixture(autouse=True)
