@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from mggcn.errors import InputError
-from mggcn.ethereum import _formats
+from mggcn.ethereum import BuildInputs, _formats
 from mggcn.ethereum import _stages as rules
 from mggcn.ethereum._engines import check_types
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write

@@ -48,7 +48,7 @@ def origin(small: Dataset, tmp_path: Path) -> Run:
 @pytest.fixture
 def later(small: Dataset) -> Dataset:
     """The same kind of data with other values, and its columns in another order."""
-    x = np.asarray(small.x)[:, [2, 0, 1]] * 3 + 1
+    x = np.asarray(small.x)[:, [2, 0, 1]] * 1.2 + 0.1
     return replace(small, name="later", x=x.astype(np.float32), feature_names=("c", "a", "b"))
 
 
