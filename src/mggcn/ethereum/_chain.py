@@ -15,6 +15,7 @@ from mggcn._io.database import Database, connect, megabytes, one_line_errors
 from mggcn._io.locations import Location
 from mggcn._io.temporary import temporary_folder
 from mggcn.errors import InputError
+from mggcn.ethereum import _formats
 from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._build_files import BuildInputs, expand, is_simulated
 from mggcn.ethereum._engines import open_engine, stage_files
@@ -139,6 +140,8 @@ def open_chain(
         if "token" in tally.types:
             raise InputError("a case is of ether: give the transactions and traces without transfers of tokens")
         names = tuple(Path(str(file)).name for file in inputs.transactions)
+        if _formats.TYPES[_formats.TOKEN] in tally.types:
+            raise InputError(f"{', '.join(names)}: a case file adds up ether; leave out the token transfers")
         simulated = any(map(is_simulated, expand(here.transactions)))
         database = connect(folder, megabytes(memory))
         try:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from mggcn.errors import InputError
-from mggcn.ethereum import _formats
+from mggcn.ethereum import BuildInputs, _formats
 from mggcn.ethereum import _stages as rules
 from mggcn.ethereum._engines import check_types
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
@@ -307,7 +307,7 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
         (None, None, False),
     ]
     column = ibis.memtable(pa.table({"eth": pa.array([spelled for spelled, *_ in cases])}))
-    table = _formats.point_moved(column.mutate(spelled=column.eth), "eth", _formats.ETHER_DECIMALS)
+    table = _formats.point_moved(column.mutate(spelled=column.eth), "eth", BuildInputs.decimals)
     result = duckdb.to_pyarrow(table.mutate(wei=_formats.integer(table.eth))).to_pylist()
     assert [(row["spelled"], row["wei"], row["point_cut"]) for row in result] == cases
 

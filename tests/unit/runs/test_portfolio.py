@@ -38,7 +38,7 @@ from tests import checksums, tampering
 from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
-MEMBERS = [{}, {"conv": "pool"}, {"skip_self": True, "padding": "target", "picks": 6}]
+MEMBERS = [{}, {"conv": "pool"}, {"skip_self": False, "padding": "none", "picks": 6}]
 EQUAL = {"portfolio": "auto"} | {
     name: value for table in published.portfolio("mg-gcn") for name, value in table.items()
 }
@@ -346,7 +346,7 @@ def test_what_was_selected_and_why(mean_run: Run) -> None:
     assert [row[0] for row in table.texts] == [
         "1  the method's recipe",
         "2  conv=pool",
-        "3  picks=6 skip_self=true padding=target",
+        "3  picks=6",
     ]
     assert [row[-1] for row in table.texts] == ["selected", "–", "selected"]
 

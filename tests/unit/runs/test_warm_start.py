@@ -30,7 +30,7 @@ def own_mean(in_channels: int, out_channels: int) -> MeanConv:
     return MeanConv(in_channels, out_channels)
 
 
-SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8}
+SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8, "portfolio": "none"}
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def origin(small: Dataset, tmp_path: Path) -> Run:
 @pytest.fixture
 def later(small: Dataset) -> Dataset:
     """The same kind of data with other values, and its columns in another order."""
-    x = np.asarray(small.x)[:, [2, 0, 1]] * 3 + 1
+    x = np.asarray(small.x)[:, [2, 0, 1]] * 1.2 + 0.1
     return replace(small, name="later", x=x.astype(np.float32), feature_names=("c", "a", "b"))
 
 
