@@ -39,7 +39,7 @@ ALONE = {"portfolio": "none", "epochs": 4, "dropout": 0}
 KNOWN = ALONE | {"batch_size": 7, "pick_by": "weight", "pick_from": "in", "weigh_picks": True}
 WIDE = {
     "wide, dropped": ALONE | {"batch_size": 14, "input_dropout": 0.5},
-    "wide, averaged later": ALONE | {"batch_size": 14, "input_dropout": 0},
+    "wide, averaged later": ALONE | {"batch_size": 14, "input_dropout": 0, "hops": 2},
 }
 SCRIPT = """
 import json, sys
