@@ -81,7 +81,7 @@ def test_named_data_mapped_or_cached_give_the_same_weights(name: str, tmp_path: 
     except (InputError, OSError) as error:
         pytest.skip(str(error))
     folder = save(whole, tmp_path / "data").path
-    settings = {"epochs": 1, "batch_size": 2048}
+    settings = {"epochs": 1, "batch_size": 2048, "portfolio": "none"}
     weights = []
     for access in ({}, {"mmap": True}, {"mmap": True}, {"mmap": True, "cache": tmp_path / "other", "memory": "30MB"}):
         run = mggcn.fit(mggcn.load(folder, **access), settings=settings, device="cpu")
