@@ -116,7 +116,8 @@ def _write_inputs(folder: Path) -> None:
 
 def _leave_half(folder: Path) -> None:
     """A run that was interrupted after some checkpoints, as ``half``."""
-    line = "train tiny --epochs 100000 --set patience=100000 --no-report --quiet --checkpoint-every 0 --out half"
+    settings = "--epochs 100000 --set patience=100000 portfolio=none --checkpoint-every 0"
+    line = f"train tiny {settings} --no-report --quiet --out half"
     process = Process(line.split(), folder)
     while not list(folder.glob("half/*/checkpoint/*.json")):
         if process.ended(0.01):
