@@ -152,6 +152,6 @@ def test_each_rank_writes_its_part_of_the_predictions() -> None:
     assert [row[:3] for row in rows] == [row[:3] for row in expected]
     values, wanted = (np.array([row[3:6] for row in table[1:]], float) for table in (rows, expected))
     np.testing.assert_allclose(values, wanted, atol=1e-6)
-    rank = rows[0].index("rank")
-    assert sorted(int(row[rank]) for row in rows[1:]) == sorted(int(row[rank]) for row in expected[1:])
+    position = rows[0].index("position_in_class")
+    assert sorted(int(row[position]) for row in rows[1:]) == sorted(int(row[position]) for row in expected[1:])
     assert [np.load(path).shape[0] for path in sorted(Path().glob("part-*.npy"))] == [30, 30]
